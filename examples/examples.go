@@ -1,0 +1,14 @@
+// Package examples carries the sample definitions and documents that the
+// demo, the documentation and the tests use: workflows, tools, a policy and
+// a folder of Markdown to report on.
+//
+// It guarantees that what the program embeds is what the folder shows. It
+// must not know what reads it.
+package examples
+
+import "embed"
+
+// Files holds workflows/, tools/, policies/ and documents/.
+//
+//go:embed workflows tools policies documents
+var Files embed.FS
