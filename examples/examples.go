@@ -8,7 +8,7 @@ package examples
 
 import "embed"
 
-// Files holds workflows/, tools/, policies/ and documents/.
+// Files holds workflows/, tools/, policies/, documents/ and a configuration.
 //
-//go:embed workflows tools policies documents
+//go:embed workflows tools policies documents console.yaml shop-token
 var Files embed.FS

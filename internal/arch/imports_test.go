@@ -54,10 +54,11 @@ var allowed = map[string][]string{
 	"internal/server/api":     with(domain, "internal/desk", "internal/approvals", "internal/audit", "internal/engine", "internal/identity", "internal/live", "internal/definitions", "internal/workflow", "internal/tools", "internal/server/*"),
 	"internal/server/edge":    with(foundation, "internal/identity"),
 
-	"examples":      {},
-	"internal/demo": with(domain, "internal/desk", "internal/identity", "internal/approvals", "internal/engine", "internal/server", "internal/definitions", "examples"),
-	"cmd/console":   {"*"},
-	"bench":         {"*"},
+	"examples":              {},
+	"internal/demo/standin": {},
+	"internal/demo":         with(domain, "internal/desk", "internal/identity", "internal/approvals", "internal/engine", "internal/server", "internal/definitions", "examples"),
+	"cmd/console":           {"*"},
+	"bench":                 {"*"},
 
 	// Test-only packages: nothing of the product imports them.
 	"internal/arch":              {},
@@ -76,7 +77,7 @@ var outside = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema": {"internal/schema"},
 	"go.yaml.in/yaml/v3":                    {"internal/strictyaml"},
 	"github.com/alecthomas/kong":            {"cmd/console"},
-	"net/http":                              {"internal/tools", "internal/server", "internal/server/*", "internal/demo", "internal/notify", "cmd/console", "web/static", "bench", "e2e", "internal/engine/enginetest"},
+	"net/http":                              {"internal/tools", "internal/server", "internal/server/*", "internal/demo", "internal/demo/*", "internal/notify", "cmd/console", "web/static", "bench", "e2e", "internal/engine/enginetest"},
 }
 
 type pkg struct {
