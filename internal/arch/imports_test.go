@@ -12,7 +12,7 @@ const module = "countersign/"
 
 // foundation is what any package above it may use: errors, ids and the
 // languages of the product. None of it knows the database.
-var foundation = []string{"internal/problem", "internal/id", "internal/canon", "internal/strictyaml", "internal/expr", "internal/schema"}
+var foundation = []string{"internal/problem", "internal/id", "internal/nearest", "internal/canon", "internal/strictyaml", "internal/expr", "internal/schema"}
 
 func with(base []string, more ...string) []string { return append(slices.Clone(base), more...) }
 
@@ -25,10 +25,11 @@ var allowed = map[string][]string{
 	"internal/problem":    {},
 	"internal/id":         {},
 	"internal/live":       {},
-	"internal/canon":      {"internal/problem"},
-	"internal/strictyaml": {"internal/problem", "internal/canon"},
-	"internal/schema":     {"internal/problem", "internal/canon"},
-	"internal/expr":       {"internal/problem", "internal/canon"},
+	"internal/nearest":    {},
+	"internal/canon":      {"internal/problem", "internal/nearest"},
+	"internal/strictyaml": {"internal/problem", "internal/nearest", "internal/canon"},
+	"internal/schema":     {"internal/problem", "internal/nearest", "internal/canon"},
+	"internal/expr":       {"internal/problem", "internal/nearest", "internal/canon"},
 	"internal/store":      {"internal/problem"},
 
 	"internal/audit/receipt": {},
