@@ -10,9 +10,14 @@
 package canon
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 
-	"countersign/internal/problem"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // Limits bounds one document. A zero field means the default.
@@ -25,29 +30,92 @@ type Limits struct {
 // DefaultLimits are those of every intake that states no others.
 var DefaultLimits = Limits{Bytes: 1 << 20, Depth: 64, Keys: 10_000}
 
-var errSoon = problem.New(problem.Internal, "internal", "not built yet")
+// inside are the limits of what the program made itself: only the nesting that
+// jsontext supports.
+var inside = Limits{Bytes: 1 << 40, Depth: 10_000, Keys: 1 << 40}
 
-// Canonical reads one JSON value strictly and returns its RFC 8785 form.
-func Canonical(src []byte, l Limits) (json.RawMessage, error) { return nil, errSoon }
+func (l Limits) filled() Limits {
+	if l.Bytes == 0 {
+		l.Bytes = DefaultLimits.Bytes
+	}
+	if l.Depth == 0 {
+		l.Depth = DefaultLimits.Depth
+	}
+	if l.Keys == 0 {
+		l.Keys = DefaultLimits.Keys
+	}
+	return l
+}
 
-// Decode reads strictly into a Go value: an unknown field is refused, names
-// match exactly. The error is a *problem.Error whose fields are JSON Pointers.
-func Decode(src []byte, l Limits, v any) error { return errSoon }
+// Canonical reads exactly one JSON value and returns its RFC 8785 form. It
+// refuses, as a *problem.Error: what is not JSON (RFC 8259) or not I-JSON
+// (RFC 7493: duplicate names at any depth, invalid UTF-8, lone surrogates),
+// numbers that a double cannot hold (see checkNumber), and anything past l.
+func Canonical(src []byte, l Limits) (json.RawMessage, error) {
+	if err := check(src, l.filled()); err != nil {
+		return nil, err
+	}
+	return form(src)
+}
 
-// Marshal gives the canonical form of a Go value.
-func Marshal(v any) (json.RawMessage, error) { return nil, errSoon }
+// form canonicalizes bytes that have been checked.
+func form(src []byte) (json.RawMessage, error) {
+	out := jsontext.Value(src).Clone()
+	if err := out.Canonicalize(); err != nil {
+		return nil, fmt.Errorf("canonicalize checked json: %w", err)
+	}
+	return json.RawMessage(out), nil
+}
 
-// Value decodes JSON into nil, bool, float64, string, []any, map[string]any.
-func Value(src json.RawMessage) (any, error) { return nil, errSoon }
+// marshaling is encoding/json's meaning of Go values (nil slices are null,
+// durations are nanoseconds), without its silent repairs of bad UTF-8.
+var marshaling = jsonv2.JoinOptions(
+	jsonv1.DefaultOptionsV1(),
+	jsonv1.ReportErrorsWithLegacySemantics(false),
+	jsontext.AllowInvalidUTF8(false),
+	jsontext.AllowDuplicateNames(false),
+	jsontext.EscapeForHTML(false),
+	jsontext.EscapeForJS(false),
+)
 
-// Digest is the SHA-256 of b written "sha256:<hex>".
-func Digest(b []byte) string { return "" }
+// Marshal gives the canonical form of a Go value, read as encoding/json reads
+// it. Invalid UTF-8, infinities and integers that a double cannot hold exactly
+// are errors.
+func Marshal(v any) (json.RawMessage, error) {
+	raw, err := jsonv2.Marshal(v, marshaling)
+	if err != nil {
+		return nil, fmt.Errorf("marshal canonical json: %w", err)
+	}
+	if err := check(raw, inside); err != nil {
+		return nil, err
+	}
+	return form(raw)
+}
+
+// Value decodes one JSON value into nil, bool, float64, string, []any and
+// map[string]any, as strictly as Canonical but without its size limits.
+func Value(src json.RawMessage) (any, error) {
+	if err := check(src, inside); err != nil {
+		return nil, err
+	}
+	var v any
+	if err := jsonv2.Unmarshal(src, &v); err != nil {
+		return nil, fmt.Errorf("decode checked json: %w", err)
+	}
+	return v, nil
+}
+
+// Digest is the SHA-256 of b, written "sha256:<64 hex digits>".
+func Digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
 
 // DigestOf is the digest of the canonical form of v.
-func DigestOf(v any) (string, error) { return "", errSoon }
-
-// Get returns what the JSON Pointer names inside a decoded value.
-func Get(v any, pointer string) (any, bool) { return nil, false }
-
-// Set returns a copy of v in which the pointer names x.
-func Set(v any, pointer string, x any) (any, error) { return nil, errSoon }
+func DigestOf(v any) (string, error) {
+	b, err := Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	return Digest(b), nil
+}
