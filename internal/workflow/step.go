@@ -2,6 +2,8 @@ package workflow
 
 import (
 	"time"
+
+	"countersign/internal/expr"
 )
 
 // Kind is what a step does.
@@ -28,7 +30,18 @@ type Step struct {
 	Timeout  time.Duration // of one attempt; 0: the tool's own
 	FreshFor time.Duration // 0: for ever
 	Retries  RetryRule
+
+	when                     *expr.Condition
+	with, document, set      *expr.Value
+	key, reason, heading     *expr.Text
+	sleep                    *expr.Text
+	refs                     []string // paths its expressions name, sorted
+	then, onReject, onExpire Rule
+	onError                  map[string]Rule // by class; "default" for the rest
 }
+
+// Optional reports whether the step has a `when`.
+func (st *Step) Optional() bool { return st.when != nil }
 
 // RetryRule bounds the attempts of a call, and of an action while its effect
 // is known not to have happened.

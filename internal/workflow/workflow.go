@@ -1,11 +1,35 @@
 package workflow
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
+
+	"countersign/internal/canon"
+	"countersign/internal/expr"
+	"countersign/internal/problem"
+	"countersign/internal/schema"
+	"countersign/internal/strictyaml"
 )
+
+// ToolInfo is what a workflow has to know of a tool to name it rightly.
+type ToolInfo struct {
+	Name    string
+	Version int
+	Digest  string
+	Write   bool           // changes the world
+	Params  *schema.Schema // nil: not known, names of parameters are not checked
+	Risk    string
+}
+
+// Catalog is the tools in force while a definition is compiled.
+type Catalog interface {
+	Tool(name string) (ToolInfo, bool)
+	ToolNames() []string
+}
 
 // Workflow is one compiled workflow version. It is immutable and may be
 // shared.
@@ -13,55 +37,159 @@ type Workflow struct {
 	Name     string
 	Version  int
 	Title    string
-	Digest   string          // of Compiled: "sha256:…"
-	Compiled json.RawMessage // canonical; what is stored
-	Tools    []string        // names used, sorted
+	Digest   string              // of Compiled: "sha256:…"
+	Compiled json.RawMessage     // canonical; what is stored
+	Tools    []string            // names used, sorted
+	Migrate  []Migration         // how open runs of older versions continue
+	Warnings strictyaml.Problems // what is allowed but rarely meant; not part of the compiled form
+
+	form   *form
+	input  *schema.Schema
+	output *expr.Value
+	steps  []*Step
+	byPath map[string]*Step
 }
 
-var errComing = errors.New("workflow: not built yet")
+// Compile reads a definition. The error is strictyaml.Problems: every fault
+// at once, each with its place.
+func Compile(file string, src []byte, cat Catalog) (*Workflow, error) {
+	if len(src) > sizeBytesMax {
+		return nil, strictyaml.Problems{{Pos: strictyaml.Pos{File: file},
+			Message: fmt.Sprintf("the file has %d bytes; a workflow has at most %d", len(src), sizeBytesMax)}}
+	}
+	root, err := strictyaml.Parse(file, src)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{marks: marks{file: file, node: map[string]*strictyaml.Node{}}}
+	f := p.parse(root)
+	if cat == nil {
+		cat = noTools{}
+	}
+	c := &checker{form: f, marks: p.marks, catalog: cat, problems: p.problems}
+	w := c.build()
+	if err := c.problems.Err(); err != nil {
+		return nil, err
+	}
+	if w.Compiled, err = canon.Marshal(f); err != nil {
+		return nil, strictyaml.Problems{{Pos: strictyaml.Pos{File: file}, Message: problem.From(err).Error()}}
+	}
+	w.Digest = canon.Digest(w.Compiled)
+	return w, nil
+}
+
+type noTools struct{}
+
+func (noTools) Tool(string) (ToolInfo, bool) { return ToolInfo{}, false }
+func (noTools) ToolNames() []string          { return nil }
+
+// compiledLimits bound a stored compiled form: the text's own limit, with room
+// for the resolved defaults.
+var compiledLimits = canon.Limits{Bytes: 4 * sizeBytesMax, Depth: 128, Keys: 200_000}
+
+// Load builds a workflow from its stored compiled form; the digest is that of
+// the bytes. A form that is not exactly what Compile writes is an error.
+func Load(compiled json.RawMessage) (*Workflow, error) {
+	canonical, err := canon.Canonical(compiled, compiledLimits)
+	if err != nil {
+		return nil, fmt.Errorf("load workflow: %w", err)
+	}
+	if string(canonical) != string(compiled) {
+		return nil, errors.New("load workflow: the compiled form is not canonical")
+	}
+	var f form
+	if err := canon.Decode(compiled, compiledLimits, &f); err != nil {
+		return nil, fmt.Errorf("load workflow: %w", err)
+	}
+	if f.Type != formType {
+		return nil, fmt.Errorf("load workflow: the compiled form is %q; this version reads %q", f.Type, formType)
+	}
+	c := &checker{form: &f, marks: marks{file: f.Workflow}}
+	w := c.build()
+	if err := c.problems.Err(); err != nil {
+		return nil, fmt.Errorf("load workflow: %w", err)
+	}
+	again, err := canon.Marshal(f)
+	if err != nil || string(again) != string(compiled) {
+		return nil, errors.New("load workflow: the compiled form is not what this version would write")
+	}
+	w.Compiled, w.Digest = compiled, canon.Digest(compiled)
+	return w, nil
+}
+
+// build checks the form and makes the workflow of it. It is of use only when
+// c.problems stay empty.
+func (c *checker) build() *Workflow {
+	c.check()
+	f := c.form
+	w := &Workflow{Name: f.Workflow, Version: f.Version, Title: f.Title, Migrate: f.Migrate,
+		form: f, input: c.schemaOf(), steps: c.steps, byPath: make(map[string]*Step, len(c.steps))}
+	tools := map[string]bool{}
+	for _, step := range c.steps {
+		w.byPath[step.Path] = step
+		if step.Tool != "" {
+			tools[step.Tool] = true
+		}
+	}
+	w.Tools = slices.Sorted(maps.Keys(tools))
+	if f.Output != nil {
+		w.output = c.value(len(f.Steps), "/output", f.Output)
+	}
+	w.Warnings = c.warnings
+	return w
+}
+
+// PrepareInput applies the defaults, validates, and returns the canonical
+// input: what a run is started with and what is hashed. No input is {}.
+func (w *Workflow) PrepareInput(v json.RawMessage) (json.RawMessage, error) {
+	if len(v) == 0 {
+		v = json.RawMessage("{}")
+	}
+	canonical, err := canon.Canonical(v, canon.DefaultLimits)
+	if err != nil {
+		return nil, err
+	}
+	value, err := canon.Value(canonical)
+	if err != nil {
+		return nil, err
+	}
+	if value, err = w.input.WithDefaults(value); err != nil {
+		return nil, err
+	}
+	if err := w.input.Validate(value); err != nil {
+		return nil, err
+	}
+	return canon.Marshal(value)
+}
+
+// InputSchema is what the input must fit; forms are made of it.
+func (w *Workflow) InputSchema() *schema.Schema { return w.input }
+
+// Step finds the step of a path.
+func (w *Workflow) Step(path string) (*Step, bool) {
+	step, ok := w.byPath[path]
+	return step, ok
+}
 
 // StepInfo is what pages show of a step.
 type StepInfo struct {
 	Path     string
 	Kind     Kind
 	Title    string
-	Tool     string
+	Tool     string        // call, action
 	Optional bool          // has a `when`
 	FreshFor time.Duration // 0: for ever
+	Guards   []string      // approve: the actions it guards
 }
-
-// Load builds a workflow from its stored compiled form; the digest is that of the bytes.
-func Load(compiled json.RawMessage) (*Workflow, error) { return nil, errComing }
-
-// PrepareInput applies defaults, validates and returns the canonical input.
-func (w *Workflow) PrepareInput(v json.RawMessage) (json.RawMessage, error) { return nil, errComing }
 
 // Steps lists the steps in order, for pages.
-func (w *Workflow) Steps() []StepInfo { return nil }
-
-// Step finds the step of a path.
-func (w *Workflow) Step(path string) (*Step, bool) { return nil, false }
-
-// Begin is the state before the first event.
-func (w *Workflow) Begin() State { return State{} }
-
-// Apply folds one event into the state. An event that the situation does not allow is an error and changes nothing.
-func (w *Workflow) Apply(s State, e Event) (State, error) { return s, errComing }
-
-// Fold is Begin and Apply over all events.
-func (w *Workflow) Fold(events []Event) (State, error) { return State{}, errComing }
-
-// Next says what the run has to do at the instant now, in order. The same arguments give the same tasks.
-func (w *Workflow) Next(ctx context.Context, s State, run RunInfo, out Outputs, now time.Time) ([]Task, error) {
-	return nil, errComing
+func (w *Workflow) Steps() []StepInfo {
+	infos := make([]StepInfo, len(w.steps))
+	for i, st := range w.steps {
+		infos[i] = StepInfo{Path: st.Path, Kind: st.Kind, Title: st.Title, Tool: st.Tool,
+			Optional: st.Optional(), FreshFor: st.FreshFor, Guards: slices.Clone(w.form.Steps[i].Guards)}
+	}
+	return infos
 }
 
-// Advance is Apply, then Next.
-func (w *Workflow) Advance(ctx context.Context, s State, e Event, run RunInfo, out Outputs, now time.Time) (State, []Task, error) {
-	return s, nil, errComing
-}
-
-// Stale gives the step_refreshed events to record when an open action is about to be sent but was built on reads
-// that are older than their fresh_for at now. Recording them takes the open request back: the step is proposed
-// again with Task.Revises naming the pass it replaces. Empty: nothing is stale.
-func (w *Workflow) Stale(s State, path string, now time.Time) []Event { return nil }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,245 @@
+package workflow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// rules checks where the step's rules lead.
+func (c *checker) rules(i int, st *formStep, at string) {
+	c.rule(i, at+"/then", st.Then, DoNext, DoEnd)
+	for _, class := range slices.Sorted(maps.Keys(st.OnError)) {
+		pointer := at + "/on_error/" + class
+		if class != defaultClass && !slices.Contains(Classes, class) {
+			c.fault(pointer, "there is no error class %q", class)
+		}
+		c.rule(i, pointer, st.OnError[class], DoFail, DoEnd, DoAsk)
+	}
+	if _, ok := st.OnError[defaultClass]; !ok {
+		c.fault(at+"/on_error", "on_error has no default")
+	}
+	if st.Kind == Action || st.Kind == Gate {
+		for key, r := range map[string]*Rule{"/on_reject": st.OnReject, "/on_expire": st.OnExpire} {
+			if r == nil {
+				c.fault(at+key, "the rule is missing")
+				continue
+			}
+			c.rule(i, at+key, *r, DoEnd)
+		}
+	}
+}
+
+// rule checks one rule: its word, its target and its bound.
+func (c *checker) rule(i int, pointer string, r Rule, words ...string) {
+	if r.Do != DoGoto {
+		if !slices.Contains(words, r.Do) {
+			c.fault(pointer, "%q is not a rule here", r.Do)
+		}
+		return
+	}
+	if r.To == "" {
+		return // the missing goto has its own message
+	}
+	to, ok := c.index[r.To]
+	switch bound := pointer + "/max_passes"; {
+	case !ok:
+		c.fault(pointer+"/goto", "there is no step %q%s", r.To, near(r.To, c.ids))
+	case to > i && r.MaxPasses != 0:
+		c.fault(bound, "going forward to %s cannot loop: leave max_passes out", r.To)
+	case to <= i && r.MaxPasses == 0 && !c.marked(bound):
+		c.fault(pointer, "a loop needs a bound: going back to %s needs max_passes from 1 to %d", r.To, passesMax)
+	case to <= i && (r.MaxPasses < 1 || r.MaxPasses > passesMax):
+		c.fault(bound, "max_passes is from 1 to %d, not %d", passesMax, r.MaxPasses)
+	}
+}
+
+// leads lists where control may go from step i; past the last step is the end.
+func (c *checker) leads(i int) []int {
+	st := c.form.Steps[i]
+	var to []int
+	if st.Then.Do == DoNext || st.When != "" {
+		to = append(to, i+1)
+	}
+	for _, r := range st.allRules() {
+		if r.Do == DoGoto {
+			to = append(to, c.index[r.To])
+		}
+	}
+	return to
+}
+
+func (st *formStep) allRules() []Rule {
+	rules := []Rule{st.Then}
+	for _, r := range []*Rule{st.OnReject, st.OnExpire} {
+		if r != nil {
+			rules = append(rules, *r)
+		}
+	}
+	for _, class := range slices.Sorted(maps.Keys(st.OnError)) {
+		rules = append(rules, st.OnError[class])
+	}
+	return rules
+}
+
+// reach reports the steps that control can never come to.
+func (c *checker) reach() {
+	seen, queue := map[int]bool{0: true}, []int{0}
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		if i >= len(c.form.Steps) {
+			continue
+		}
+		for _, to := range c.leads(i) {
+			if !seen[to] {
+				seen[to] = true
+				queue = append(queue, to)
+			}
+		}
+	}
+	for i, st := range c.form.Steps {
+		if !seen[i] {
+			before := c.form.Steps[i-1]
+			c.fault(fmt.Sprintf("/steps/%d", i), "step %s can never run: %s", st.ID, always(before, seen[i-1]))
+		}
+	}
+}
+
+func always(before formStep, runs bool) string {
+	switch {
+	case !runs:
+		return fmt.Sprintf("step %s before it cannot either", before.ID)
+	case before.Then.Do == DoGoto:
+		return fmt.Sprintf("step %s before it always goes to %s", before.ID, before.Then.To)
+	}
+	return fmt.Sprintf("step %s before it always ends the run", before.ID)
+}
+
+// guards checks that an approval stands before what it is to guard. What it
+// guards is said in `guards`; without that, there must be an action after it.
+func (c *checker) guards(i int, st *formStep, at string) {
+	if st.Kind != Gate {
+		return
+	}
+	if len(st.Guards) > guardsMax {
+		c.fault(at+"/guards", "an approve step guards at most %d actions", guardsMax)
+		return
+	}
+	for n, id := range st.Guards {
+		pointer := fmt.Sprintf("%s/guards/%d", at, n)
+		g, ok := c.index[id]
+		switch {
+		case !ok:
+			c.fault(pointer, "there is no step %q%s", id, near(id, c.ids))
+		case c.form.Steps[g].Kind != Action:
+			c.fault(pointer, "%s is %s step; an approval guards actions", id, article(c.form.Steps[g].Kind))
+		case g < i:
+			c.fault(pointer, "%s runs before this approval, which is to guard it: move the approval up", id)
+		default:
+			c.around(i, g, st.ID)
+		}
+	}
+	action := func(s formStep) bool { return s.Kind == Action }
+	if len(st.Guards) == 0 && !slices.ContainsFunc(c.form.Steps[i+1:], action) {
+		text := "nothing after this approval changes anything in the world"
+		if slices.ContainsFunc(c.form.Steps[:i], action) {
+			text += ": it asks about what is already done"
+		}
+		c.warn(at, "%s", text)
+	}
+}
+
+// around reports the ways past the gate to the action it guards: jumps over
+// it, its own rules for no and for silence, and a `when`.
+func (c *checker) around(gate, action int, id string) {
+	guarded := c.form.Steps[action].ID
+	for i := range c.form.Steps[:gate+1] {
+		st, at := &c.form.Steps[i], fmt.Sprintf("/steps/%d", i)
+		ways := map[string]Rule{"/then": st.Then}
+		if st.OnReject != nil && st.OnExpire != nil {
+			ways["/on_reject"], ways["/on_expire"] = *st.OnReject, *st.OnExpire
+		}
+		for class, r := range st.OnError {
+			ways["/on_error/"+class] = r
+		}
+		for _, key := range slices.Sorted(maps.Keys(ways)) {
+			to, ok := c.index[ways[key].To]
+			if !ok || ways[key].Do != DoGoto || to <= gate || to > action || i == gate && key == "/then" {
+				continue
+			}
+			c.fault(at+key, "this goes past the approval %s to %s, which it guards", id, guarded)
+		}
+	}
+	if c.form.Steps[gate].When != "" && c.form.Steps[gate].When != c.form.Steps[action].When {
+		c.fault(fmt.Sprintf("/steps/%d/when", gate), "the approval may be skipped, but %s, which it guards, runs anyway: give %s the same `when`", guarded, guarded)
+	}
+}
+
+// tool checks that the step names a tool of the right effect and fits its
+// parameters as far as can be seen before anything is evaluated.
+func (c *checker) tool(st *formStep, at string) {
+	if st.Kind != Call && st.Kind != Action {
+		return
+	}
+	c.params(st, at)
+	if st.Tool == "" || c.catalog == nil {
+		if st.Tool == "" && c.present(at+"/tool") {
+			c.fault(at+"/tool", "the name of a tool is missing")
+		}
+		return
+	}
+	info, ok := c.catalog.Tool(st.Tool)
+	switch {
+	case !ok:
+		c.fault(at+"/tool", "there is no tool %q%s", st.Tool, near(st.Tool, c.catalog.ToolNames()))
+		return
+	case info.Write && st.Kind == Call:
+		c.fault(at+"/tool", "%s changes the world (effect: write): use `action: %s`, so that it is approved and recorded", st.Tool, st.Tool)
+	case !info.Write && st.Kind == Action:
+		c.fault(at+"/tool", "%s only reads (effect: read): use `call: %s`", st.Tool, st.Tool)
+	}
+	c.fits(st, at, info)
+}
+
+func (c *checker) params(st *formStep, at string) {
+	switch with := st.With.(type) {
+	case nil, map[string]any:
+	case string:
+		if !strings.HasPrefix(with, "${") || !strings.HasSuffix(with, "}") {
+			c.fault(at+"/with", "with is a map of parameters, or one expression that gives it")
+		}
+	default:
+		c.fault(at+"/with", "with is a map of parameters, or one expression that gives it")
+	}
+}
+
+// fits compares the names in `with` with the tool's parameters.
+func (c *checker) fits(st *formStep, at string, info ToolInfo) {
+	with, ok := st.With.(map[string]any)
+	if !ok || info.Params == nil {
+		return
+	}
+	source, _ := info.Params.Source().(map[string]any)
+	properties, _ := source["properties"].(map[string]any)
+	known := slices.Sorted(maps.Keys(properties))
+	if closed, ok := source["additionalProperties"].(bool); ok && !closed && source["patternProperties"] == nil {
+		for _, name := range slices.Sorted(maps.Keys(with)) {
+			if _, ok := properties[name]; !ok {
+				c.problems.Add(c.marks.inside(at+"/with", "/"+pointerEscape.Replace(name), 0),
+					"%s has no parameter %q%s", st.Tool, name, near(name, known))
+			}
+		}
+	}
+	required, _ := source["required"].([]any)
+	for _, r := range required {
+		name, _ := r.(string)
+		property, _ := properties[name].(map[string]any)
+		if _, ok := with[name]; !ok && property["default"] == nil {
+			c.fault(at+"/with", "%s needs the parameter %q", st.Tool, name)
+		}
+	}
+}
+
+var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")

@@ -1,0 +1,261 @@
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"countersign/internal/canon"
+	"countersign/internal/expr"
+	"countersign/internal/problem"
+	"countersign/internal/schema"
+	"countersign/internal/strictyaml"
+)
+
+// scope is what expressions in a workflow may name.
+var scope = expr.Vars("input", "steps", "run")
+
+// runFields are the members of `run`.
+var runFields = []string{"feedback", "id", "initiator", "key", "on_behalf_of", "started_at", "thread"}
+
+// stepFields are the members of `steps.X`.
+var stepFields = []string{"output", "status"}
+
+// compiled is what every kind of compiled expression can tell.
+type compiled interface {
+	Steps() []string
+	Members(root string) []string
+}
+
+// compile makes the step of a sound form: its settings and its expressions.
+func (c *checker) compile(i int, f *formStep, at string) *Step {
+	st := &Step{ID: f.ID, Path: f.ID, Index: i, Kind: f.Kind, Title: f.Title, Tool: f.Tool,
+		Timeout: micros(f.Timeout), FreshFor: micros(f.FreshFor), Retries: f.Retry.rule(),
+		then: f.Then, onError: f.OnError}
+	if f.OnReject != nil && f.OnExpire != nil {
+		st.onReject, st.onExpire = *f.OnReject, *f.OnExpire
+	}
+	if f.When != "" || c.marked(at+"/when") {
+		st.when = c.condition(i, at+"/when", f.When)
+	}
+	switch f.Kind {
+	case Call, Action:
+		st.with = c.value(i, at+"/with", f.With)
+	case Gate:
+		st.document = c.value(i, at+"/document", f.Document)
+	case Set:
+		st.set = c.value(i, at+"/set", f.Set)
+	case Sleep:
+		st.sleep = c.duration(i, at+"/sleep", f.Sleep)
+	}
+	st.key, st.reason, st.heading = c.text(i, at+"/key", f.Key), c.text(i, at+"/reason", f.Reason), c.text(i, at+"/heading", f.Heading)
+	st.collectRefs()
+	return st
+}
+
+// collectRefs notes which steps the step's expressions name, sorted.
+func (st *Step) collectRefs() {
+	var refs []string
+	for _, v := range []*expr.Value{st.with, st.document, st.set} {
+		if v != nil {
+			refs = append(refs, v.Steps()...)
+		}
+	}
+	for _, t := range []*expr.Text{st.key, st.reason, st.heading, st.sleep} {
+		if t != nil {
+			refs = append(refs, t.Steps()...)
+		}
+	}
+	if st.when != nil {
+		refs = append(refs, st.when.Steps()...)
+	}
+	slices.Sort(refs)
+	st.refs = slices.Compact(refs)
+}
+
+func (c *checker) condition(i int, pointer, src string) *expr.Condition {
+	if strings.HasPrefix(src, "${") {
+		c.fault(pointer, "`when` is an expression as it stands: write it without ${ }")
+		return nil
+	}
+	cond, err := expr.CompileCondition(src, scope)
+	if err != nil {
+		c.uncompiled(pointer, src, err)
+		return nil
+	}
+	c.named(i, pointer, src, cond)
+	c.members(pointer, src, true)
+	return cond
+}
+
+func (c *checker) value(i int, pointer string, v any) *expr.Value {
+	value, err := expr.CompileValue(v, scope)
+	if err != nil {
+		c.uncompiled(pointer, v, err)
+		return nil
+	}
+	c.named(i, pointer, v, value)
+	c.members(pointer, v, false)
+	return value
+}
+
+// text compiles joined text; an empty text is none.
+func (c *checker) text(i int, pointer, src string) *expr.Text {
+	if src == "" {
+		return nil
+	}
+	text, err := expr.CompileText(src, scope)
+	if err != nil {
+		c.uncompiled(pointer, src, err)
+		return nil
+	}
+	c.named(i, pointer, src, text)
+	c.members(pointer, src, false)
+	return text
+}
+
+// duration compiles a sleep and, where it is fixed, checks it.
+func (c *checker) duration(i int, pointer, src string) *expr.Text {
+	if src == "" {
+		if c.present(pointer) {
+			c.fault(pointer, "the duration is missing: for example 90m, 2h or 3d")
+		}
+		return nil
+	}
+	if !strings.Contains(src, "${") {
+		if _, err := sleepFor(src); err != nil {
+			c.fault(pointer, "%v", err)
+			return nil
+		}
+	}
+	return c.text(i, pointer, src)
+}
+
+// uncompiled reports the faults of an expression at their places. A secret is
+// an unknown name like any other, but what to do about it is worth saying.
+func (c *checker) uncompiled(pointer string, src any, err error) {
+	faults, ok := errors.AsType[expr.Errors](err)
+	if !ok {
+		c.fault(pointer, "%s", problem.From(err).Message)
+		return
+	}
+	for _, f := range faults {
+		message := f.Message
+		if text, ok := canon.Get(src, f.Pointer); ok && secretPattern.MatchString(fmt.Sprint(text)) {
+			message = "a workflow cannot name a secret: only a tool can, in its own definition, so that the value never enters a run"
+		}
+		c.problems.Add(c.marks.inside(pointer, f.Pointer, f.Offset), "%s", message)
+	}
+}
+
+var secretPattern = regexp.MustCompile(`\bsecrets?\s*[.\[]`)
+
+// named checks that what the expression names exists and comes before step i.
+func (c *checker) named(i int, pointer string, src any, e compiled) {
+	for _, id := range e.Steps() {
+		at := c.mention(pointer, src, id)
+		switch n, ok := c.index[id]; {
+		case !ok:
+			c.problems.Add(at, "there is no step %q%s", id, near(id, c.ids))
+		case n == i:
+			c.problems.Add(at, "step %s names its own output, which is not there yet", id)
+		case n > i:
+			c.problems.Add(at, "step %s comes later: its output is not there yet", id)
+		}
+	}
+	for _, name := range e.Members("run") {
+		if !slices.Contains(runFields, name) {
+			c.problems.Add(c.mention(pointer, src, name), "there is no run.%s%s", name, near(name, runFields))
+		}
+	}
+}
+
+var (
+	memberPattern = regexp.MustCompile(`\bsteps\.([a-z0-9_]+)\.([A-Za-z0-9_]+)`)
+	quotedPattern = regexp.MustCompile(`'[^']*'|"[^"]*"`)
+)
+
+// members checks the word after steps.X, which the expression language itself
+// cannot: to it a step is a map like any other.
+func (c *checker) members(pointer string, src any, bare bool) {
+	eachString(src, "", func(sub, text string) {
+		parts := []expr.Part{{Kind: expr.Expression, Text: text}}
+		if !bare {
+			t, err := expr.CompileText(text, scope)
+			if err != nil {
+				return
+			}
+			parts = t.Parts
+		}
+		for _, part := range parts {
+			if part.Kind == expr.Expression {
+				c.membersOf(part.Text, c.marks.inside(pointer, sub, part.Offset))
+			}
+		}
+	})
+}
+
+func (c *checker) membersOf(src string, at strictyaml.Pos) {
+	blank := func(quoted string) string { return strings.Repeat(" ", len(quoted)) }
+	src = quotedPattern.ReplaceAllStringFunc(src, blank)
+	for _, m := range memberPattern.FindAllStringSubmatch(src, -1) {
+		if !slices.Contains(stepFields, m[2]) {
+			c.problems.Add(at, "a step has output and status, not %q%s", m[2], near(m[2], stepFields))
+		}
+	}
+}
+
+// mention is the place where the source first says word, else of the source.
+func (c *checker) mention(pointer string, src any, word string) (pos strictyaml.Pos) {
+	pos = c.marks.pos(pointer)
+	pattern, found := regexp.MustCompile(`\b`+regexp.QuoteMeta(word)+`\b`), false
+	eachString(src, "", func(sub, text string) {
+		if found {
+			return
+		}
+		for _, m := range pattern.FindAllStringIndex(text, -1) {
+			if before := strings.TrimRight(text[:m[0]], `"' `); strings.HasSuffix(before, ".") || strings.HasSuffix(before, "[") {
+				pos, found = c.marks.inside(pointer, sub, m[0]), true
+				return
+			}
+		}
+	})
+	return pos
+}
+
+// eachString visits the strings of a JSON value in a fixed order.
+func eachString(v any, at string, visit func(pointer, text string)) {
+	switch v := v.(type) {
+	case string:
+		visit(at, v)
+	case []any:
+		for i, x := range v {
+			eachString(x, fmt.Sprintf("%s/%d", at, i), visit)
+		}
+	case map[string]any:
+		for _, key := range sortedKeys(v) {
+			eachString(v[key], at+"/"+pointerEscape.Replace(key), visit)
+		}
+	}
+}
+
+// schemaOf compiles the input schema and turns its lints into warnings.
+func (c *checker) schemaOf() *schema.Schema {
+	s, err := schema.Compile(c.form.Input, schema.Options{Object: true})
+	if err != nil {
+		fault := problem.From(err)
+		for _, f := range fault.Fields {
+			c.problems.Add(c.marks.inside("/input", f.Pointer, 0), "input schema: %s", f.Message)
+		}
+		if len(fault.Fields) == 0 {
+			c.fault("/input", "input schema: %s", fault.Message)
+		}
+		return nil
+	}
+	for _, lint := range s.Lint() {
+		c.warn("/input", "input schema: %s", lint)
+	}
+	return s
+}
