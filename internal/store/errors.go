@@ -84,6 +84,20 @@ func code(err error) int {
 
 func primary(err error) int { return code(err) & 0xff }
 
+// because is a copy of one of the problems above with its cause.
+func because(err, cause error) error { return err.(*problem.Error).Because(cause) }
+
+// named gives the failures a person can do something about their problem.
+func named(err error) error {
+	switch primary(err) {
+	case codeFull:
+		return because(ErrDiskFull, err)
+	case codeBusy:
+		return because(ErrBusy, err)
+	}
+	return err
+}
+
 // IsUnique reports whether err is a violated UNIQUE or PRIMARY KEY constraint.
 func IsUnique(err error) bool {
 	c := code(err)

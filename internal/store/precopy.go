@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+)
+
+// queryOwn is the query function of a connection, in the shape of Querier's.
+func queryOwn(c *conn) func(context.Context, string, ...any) (*sql.Rows, error) {
+	return c.pinned.QueryContext
+}
+
+// copiesMax bounds the copies of one upgrade that are told apart by a number.
+const copiesMax = 20
+
+// copyBefore copies the database beside itself before its first migration
+// due. A copy a killed attempt left behind is used again if nothing was
+// committed since, so that a failing upgrade that is retried does not fill
+// the disk.
+func copyBefore(ctx context.Context, c *conn, o *Options, first step) error {
+	mark, err := c.integer("SELECT mark_us FROM store_clock WHERE id = 1")
+	if err != nil {
+		return err
+	}
+	base := fmt.Sprintf("%s.before-%s-%04d", o.Path, first.line, first.version)
+	for n := 1; n <= copiesMax; n++ {
+		name := base
+		if n > 1 {
+			name = fmt.Sprintf("%s.%d", base, n)
+		}
+		if _, err := os.Lstat(name); err != nil {
+			o.Logger.Info("copying the database before it is migrated", "copy", name, "first", first.String())
+			return copyDatabase(ctx, o, name)
+		}
+		if had, err := copyMark(ctx, name); err == nil && had == mark {
+			return nil
+		}
+	}
+	return fmt.Errorf("there are %d copies %s* already; move them away", copiesMax, base)
+}
+
+// openCopy opens a file nobody writes to, without making files beside it.
+func openCopy(path string) (*sql.DB, error) {
+	q := url.Values{"mode": {"ro"}, "immutable": {"1"}, "_query_only": {"1"}, "_defensive": {"1"}, "_dqs": {"0"}}
+	return sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+q.Encode())
+}
+
+func copyMark(ctx context.Context, path string) (mark int64, err error) {
+	db, err := openCopy(path)
+	if err != nil {
+		return 0, err
+	}
+	err = db.QueryRowContext(ctx, "SELECT mark_us FROM store_clock WHERE id = 1").Scan(&mark)
+	return mark, errors.Join(err, db.Close())
+}
+
+// checkCopy refuses a copy that cannot be read back.
+func checkCopy(ctx context.Context, path string) error {
+	db, err := openCopy(path)
+	if err != nil {
+		return err
+	}
+	rows, err := db.QueryContext(ctx, "PRAGMA quick_check(10)")
+	if err == nil {
+		err = verdict(rows)
+	}
+	return errors.Join(err, db.Close())
+}
