@@ -34,7 +34,7 @@ type conn struct {
 	pool   *sql.DB
 	stmts  map[string]*stmt // callers' statements by text, at most statementsMax
 	own    map[string]*stmt // the store's own; kept apart because those may do anything
-	clock  uint64 // grows with every use of a statement; orders them for eviction
+	clock  uint64           // grows with every use of a statement; orders them for eviction
 	open   []*rows
 	args   []driver.NamedValue // reused by exec
 	rules  *rules              // nil but on the writer
