@@ -27,11 +27,7 @@ type stmt struct {
 // While a result of it is open, the same text gets a statement of its own.
 func (c *conn) prepare(query string) (*stmt, error) {
 	c.clock++
-	kept := c.stmts
-	if c.rules.ours() {
-		kept = c.own
-	}
-	s, ok := kept[query]
+	s, ok := c.stmts[query]
 	if ok && !s.busy {
 		s.busy, s.used = true, c.clock
 		return s, nil
@@ -46,7 +42,7 @@ func (c *conn) prepare(query string) (*stmt, error) {
 	fresh.inner = inner.(innerStmt)
 	if fresh.cached {
 		c.evict()
-		kept[query] = fresh
+		c.stmts[query] = fresh
 	}
 	return fresh, nil
 }

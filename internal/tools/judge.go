@@ -1,0 +1,316 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"countersign/internal/canon"
+	"countersign/internal/expr"
+	"countersign/internal/problem"
+)
+
+// StatusClass is the default table from an HTTP status to an error class
+// (DESIGN section 4). 2xx has none.
+func StatusClass(status int) string {
+	switch {
+	case status >= 200 && status < 300:
+		return ""
+	case status == 401 || status == 403:
+		return ClassDenied
+	case status == 408 || status == 425 || status == 429 || status >= 500:
+		return ClassTransient
+	}
+	return ClassPermanent
+}
+
+// answer is what came back over any transport, ready to be judged.
+type answer struct {
+	vars    map[string]any // without body, stdout and result.body where they were cut
+	what    string         // "the target answered 503 Service Unavailable"
+	class   string         // by the default table
+	broken  string         // there is no judgeable answer: why
+	natural any            // the output if the tool has no returns
+	cut     bool
+	over    bool // cut because it is longer than we read
+	receipt Receipt
+	retry   time.Duration
+}
+
+// verdict is what the declared conditions say.
+type verdict struct {
+	ok, notDone, refused bool
+	class                string
+	notes                []string // conditions that could not be evaluated
+}
+
+func (j judgeCode) judge(ctx context.Context, vars map[string]any) verdict {
+	var v verdict
+	holds := func(name string, c *expr.Condition) bool {
+		if c == nil {
+			return false
+		}
+		yes, err := c.Eval(ctx, vars)
+		if err != nil {
+			v.notes = append(v.notes, fmt.Sprintf("%s could not be evaluated (%v)", name, err))
+		}
+		return yes && err == nil
+	}
+	v.ok, v.notDone, v.refused = holds("ok", j.ok), holds("not_done", j.notDone), holds("refused", j.refused)
+	for _, c := range j.class {
+		if v.class == "" && holds("class "+c.class, c.when) {
+			v.class = c.class
+		}
+	}
+	return v
+}
+
+// conclude turns an answer to the tool's own request into an outcome. A write
+// is confirmed, refused or not done only where exactly one condition says so.
+func (t *Tool) conclude(ctx context.Context, j judgeCode, a answer) Outcome {
+	o := Outcome{Receipt: a.receipt, RetryAfter: a.retry, ExternalRef: a.receipt.ExternalRef}
+	if a.broken != "" {
+		return o.as(t.unproved(), t.unprovedClass(), a.broken)
+	}
+	v := j.judge(ctx, a.vars)
+	said := 0
+	for _, yes := range []bool{v.ok, v.notDone, v.refused} {
+		if yes {
+			said++
+		}
+	}
+	switch {
+	case !t.Write && !v.ok:
+		return o.as(Failed, first(v.class, a.class, ClassPermanent), v.explain(a.what))
+	case !t.Write && a.cut:
+		return o.as(Failed, map[bool]string{true: ClassPermanent, false: ClassTransient}[a.over], a.what+", but the answer is not all there.")
+	case said > 1:
+		return o.as(Unknown, ClassUnknown, "The answer matches more than one of ok, not_done and refused: "+a.what+".")
+	case v.refused:
+		return o.as(Refused, first(v.class, only(a.class, ClassDenied), ClassRefused), v.explain(a.what))
+	case v.notDone:
+		return o.as(NotDone, first(v.class, only(a.class, ClassDenied), ClassTransient), v.explain(a.what))
+	case v.ok:
+		return t.confirm(ctx, o, t.code.returns, a)
+	}
+	return o.as(Unknown, ClassUnknown, v.explain(a.what+", which proves nothing"))
+}
+
+// unproved is the status of a call whose answer never came.
+func (t *Tool) unproved() Status {
+	if t.Write {
+		return Unknown
+	}
+	return Failed
+}
+
+func (t *Tool) unprovedClass() string {
+	if t.Write {
+		return ClassUnknown
+	}
+	return ClassTransient
+}
+
+// confirm makes the output of something that happened. Whatever is wrong with
+// the output, it stays confirmed: the effect is never lost.
+func (t *Tool) confirm(ctx context.Context, o Outcome, returns *expr.Value, a answer) Outcome {
+	o.Status, o.Message = Confirmed, sentence(a.what)
+	out, trouble := a.natural, ""
+	if returns != nil {
+		v, err := returns.Eval(ctx, a.vars)
+		if err != nil {
+			trouble = fmt.Sprintf("returns could not be evaluated (%v)", err)
+		} else {
+			out = v
+		}
+	}
+	if trouble == "" && a.cut && returns == nil {
+		trouble = "the answer is not all there"
+	}
+	if trouble == "" && t.code.output != nil {
+		if err := t.code.output.Validate(out); err != nil {
+			trouble = "the output does not fit its schema: " + problem.From(err).Error()
+		}
+	}
+	var err error
+	if o.Output, err = canon.Marshal(out); err != nil {
+		o.Output, trouble = json.RawMessage("null"), fmt.Sprintf("the output is not JSON (%v)", err)
+	}
+	if o.ExternalRef == "" {
+		o.ExternalRef = reference(out)
+		o.Receipt.ExternalRef = o.ExternalRef
+	}
+	if trouble != "" {
+		o.Class, o.Code, o.Message = ClassIncompatible, CodeOutput, sentence(a.what+", but "+trouble)
+	}
+	return o
+}
+
+// reference is how the target calls what it did: the id of its answer.
+func reference(out any) string {
+	m, ok := out.(map[string]any)
+	if !ok {
+		return ""
+	}
+	switch id := m["id"].(type) {
+	case string:
+		return id[:min(len(id), referenceMax)]
+	case float64:
+		if s, err := expr.Format(id); err == nil {
+			return s
+		}
+	}
+	return ""
+}
+
+// referenceMax bounds an external reference.
+const referenceMax = 200
+
+func (o Outcome) as(s Status, class, message string) Outcome {
+	o.Status, o.Class, o.Message = s, class, sentence(message)
+	return o
+}
+
+func (o Outcome) coded(code string) Outcome {
+	o.Code = code
+	return o
+}
+
+func (v verdict) explain(what string) string {
+	if len(v.notes) == 0 {
+		return what
+	}
+	return what + "; " + strings.Join(v.notes, "; ")
+}
+
+// sentence begins with a capital letter and ends with a full stop.
+func sentence(s string) string {
+	s = strings.TrimRight(strings.TrimSpace(s), ".")
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:] + "."
+}
+
+func first(classes ...string) string {
+	for _, c := range classes {
+		if c != "" {
+			return c
+		}
+	}
+	return ""
+}
+
+func only(class, want string) string {
+	if class == want {
+		return class
+	}
+	return ""
+}
+
+// httpAnswer reads what came over HTTP. Secrets are masked before anything
+// else looks at it.
+func (t *Tool) httpAnswer(w wireAnswer, m *mask, in map[string]any) answer {
+	a := answer{retry: retryAfter(w.header, w.at), class: StatusClass(w.status), receipt: Receipt{At: w.at}}
+	if w.err != nil {
+		a.broken = "no answer came: " + m.text(w.err.Error())
+		return a
+	}
+	body := m.bytes(w.body, w.cut)
+	headers := map[string]any{}
+	for name, v := range w.header {
+		headers[strings.ToLower(name)] = m.text(strings.ToValidUTF8(strings.Join(v, ", "), "�"))
+	}
+	a.what = fmt.Sprintf("the target answered %d %s", w.status, http.StatusText(w.status))
+	if to := w.header.Get("Location"); w.status >= 300 && w.status < 400 && to != "" {
+		a.what += ", a redirect, which is never followed"
+	}
+	a.cut, a.over = w.cut, len(w.body) == ResponseBytesMax && w.cut
+	a.receipt = receipt(w.status, w.body, body, w.cut, w.at)
+	a.receipt.Headers = keptHeaders(w.header, m)
+	a.vars = maps.Clone(in)
+	a.vars["status"], a.vars["headers"] = float64(w.status), headers
+	result := map[string]any{"status": float64(w.status), "headers": headers}
+	if !w.cut {
+		a.natural = parseBody(body)
+		a.vars["body"], result["body"] = a.natural, a.natural
+	}
+	a.vars["result"] = result
+	return a
+}
+
+// answerLimits are those of an answer that is read as JSON.
+var answerLimits = canon.Limits{Bytes: ResponseBytesMax, Depth: 100, Keys: 100_000}
+
+// parseBody is JSON if it reads strictly, text otherwise, and null if empty.
+func parseBody(b []byte) any {
+	if len(strings.TrimSpace(string(b))) == 0 {
+		return nil
+	}
+	if c, err := canon.Canonical(b, answerLimits); err == nil {
+		if v, err := canon.Value(c); err == nil {
+			return v
+		}
+	}
+	return strings.ToValidUTF8(string(b), "�")
+}
+
+// receipt keeps the beginning of a body and the digest of what came.
+func receipt(status int, raw, shown []byte, cut bool, at time.Time) Receipt {
+	r := Receipt{Status: status, At: at, Incomplete: cut}
+	if len(raw) == 0 {
+		return r
+	}
+	r.BodyDigest = digestOf(raw)
+	if len(shown) <= ReceiptBytes && !cut {
+		if c, err := canon.Marshal(parseBody(shown)); err == nil && len(c) <= ReceiptBytes {
+			r.Body = c
+			return r
+		}
+	}
+	r.Incomplete = true
+	for n := min(len(shown), ReceiptBytes-2); ; n /= 2 { // escapes can make text longer
+		c, err := canon.Marshal(strings.ToValidUTF8(string(shown[:n]), "�"))
+		if err != nil || len(c) <= ReceiptBytes {
+			r.Body = c
+			return r
+		}
+	}
+}
+
+// execAnswer reads how a program ended.
+func (t *Tool) execAnswer(e ended, text bool, m *mask, in map[string]any, at time.Time) answer {
+	out, errs := m.bytes(e.stdout, e.cut), m.bytes(e.stderr, e.cut)
+	a := answer{class: ClassPermanent, cut: e.cut, over: e.cut, receipt: receipt(e.exit, e.stdout, out, e.cut, at)}
+	if said := tail(errs); said != "" {
+		a.receipt.Headers = map[string]string{"stderr": said}
+		a.what = ": " + said
+	}
+	switch {
+	case e.timedOut:
+		a.broken = "the program did not end in time and was killed with all it started" + a.what
+		return a
+	case e.signal != "":
+		a.broken = fmt.Sprintf("the program was ended by a signal (%s)%s", e.signal, a.what)
+		return a
+	}
+	a.what = fmt.Sprintf("the program ended with exit code %d%s", e.exit, a.what)
+	a.vars = maps.Clone(in)
+	a.vars["exit"], a.vars["stderr"] = float64(e.exit), strings.ToValidUTF8(string(errs), "�")
+	result := map[string]any{"exit": float64(e.exit)}
+	if !e.cut {
+		printed := strings.ToValidUTF8(string(out), "�")
+		a.natural = any(printed)
+		if !text {
+			a.natural = parseBody(out)
+		}
+		a.vars["stdout"], a.vars["body"] = printed, a.natural
+		result["stdout"], result["body"] = printed, a.natural
+	}
+	a.vars["result"] = result
+	return a
+}

@@ -1,0 +1,59 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// masked replaces a secret wherever it is echoed.
+const masked = "***"
+
+// secretBytesMin is the shortest secret: a shorter one could not be masked
+// without masking ordinary text too.
+const secretBytesMin = 4
+
+// mask knows the secrets of one sending, in every form they may come back in.
+type mask struct{ needles [][]byte }
+
+func (m *mask) add(secret string) {
+	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), strings.ReplaceAll(url.QueryEscape(secret), "+", "%20")}
+	if quoted, err := json.Marshal(secret); err == nil {
+		forms = append(forms, string(quoted[1:len(quoted)-1]))
+	}
+	var plain bytes.Buffer
+	enc := json.NewEncoder(&plain)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(secret) == nil {
+		forms = append(forms, strings.TrimSuffix(plain.String(), "\n")[1:plain.Len()-2])
+	}
+	for _, f := range forms {
+		if !slices.ContainsFunc(m.needles, func(n []byte) bool { return string(n) == f }) {
+			m.needles = append(m.needles, []byte(f))
+		}
+	}
+	slices.SortFunc(m.needles, func(a, b []byte) int { return len(b) - len(a) })
+}
+
+// bytes returns b with every secret replaced. With cut, a secret whose
+// beginning is at the very end of b is replaced too.
+func (m *mask) bytes(b []byte, cut bool) []byte {
+	for _, n := range m.needles {
+		b = bytes.ReplaceAll(b, n, []byte(masked))
+	}
+	if !cut {
+		return b
+	}
+	for _, n := range m.needles {
+		for k := min(len(n)-1, len(b)); k >= secretBytesMin; k-- {
+			if bytes.HasSuffix(b, n[:k]) {
+				return append(slices.Clone(b[:len(b)-k]), masked...)
+			}
+		}
+	}
+	return b
+}
+
+func (m *mask) text(s string) string { return string(m.bytes([]byte(s), false)) }
