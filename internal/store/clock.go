@@ -25,7 +25,7 @@ const (
 type clock struct {
 	mark   int64 // latest instant given out, or the opening one
 	stored int64 // the mark as the database has it
-	fresh  bool  // the opening instant was not given out yet
+	fresh  bool  // the opening instant still serves: for the group's first transaction
 	behind int64 // how far the machine is behind the mark
 }
 

@@ -32,17 +32,21 @@ type conn struct {
 	inner  innerConn
 	pinned *sql.Conn
 	pool   *sql.DB
-	stmts  map[string]*stmt
-	clock  uint64 // grows with every use of a statement; orders them for eviction
+	stmts  map[string]*stmt // callers' statements by text, at most statementsMax
+	own    map[string]*stmt // the store's own; kept apart because those may do anything
+	clock  uint64           // grows with every use of a statement; orders them for eviction
 	open   []*rows
 	args   []driver.NamedValue // reused by exec
 	rules  *rules              // nil but on the writer
 	closed bool
 }
 
+// spoil is what a test makes of a DSN, to see that the settings are verified.
+var spoil = func(dsn string) string { return dsn }
+
 // dial opens a connection to the database and checks its settings.
 func dial(ctx context.Context, path string, r role) (*conn, error) {
-	connector, err := sqlite.NewConnector(dsn(path, r))
+	connector, err := sqlite.NewConnector(spoil(dsn(path, r)))
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +59,7 @@ func dial(ctx context.Context, path string, r role) (*conn, error) {
 		_ = raw.Close()
 		return nil, errors.New("the SQLite driver lacks an interface the store needs")
 	}
-	c := &conn{inner: inner, stmts: make(map[string]*stmt)}
+	c := &conn{inner: inner, stmts: make(map[string]*stmt), own: make(map[string]*stmt)}
 	if err := c.verify(ctx, r); err != nil {
 		_ = c.Close()
 		return nil, err
@@ -171,8 +175,10 @@ func (c *conn) Close() error {
 	}
 	c.closed = true
 	c.closeRows()
-	for _, s := range c.stmts {
-		_ = s.inner.Close()
+	for _, kept := range []map[string]*stmt{c.stmts, c.own} {
+		for _, s := range kept {
+			_ = s.inner.Close()
+		}
 	}
 	return c.inner.Close()
 }

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 
 	"countersign/internal/problem"
-	"modernc.org/sqlite"
 )
 
 // Problems a person may see.
@@ -74,9 +73,15 @@ const (
 	codeUnique     = 2067
 )
 
+// coded is *sqlite.Error, which tests cannot make.
+type coded interface {
+	error
+	Code() int
+}
+
 // code returns the extended result code in err's chain, or 0.
 func code(err error) int {
-	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+	if e, ok := errors.AsType[coded](err); ok {
 		return e.Code()
 	}
 	return 0

@@ -27,7 +27,11 @@ type stmt struct {
 // While a result of it is open, the same text gets a statement of its own.
 func (c *conn) prepare(query string) (*stmt, error) {
 	c.clock++
-	s, ok := c.stmts[query]
+	kept := c.stmts
+	if c.rules.ours() {
+		kept = c.own
+	}
+	s, ok := kept[query]
 	if ok && !s.busy {
 		s.busy, s.used = true, c.clock
 		return s, nil
@@ -42,7 +46,7 @@ func (c *conn) prepare(query string) (*stmt, error) {
 	fresh.inner = inner.(innerStmt)
 	if fresh.cached {
 		c.evict()
-		c.stmts[query] = fresh
+		kept[query] = fresh
 	}
 	return fresh, nil
 }

@@ -104,13 +104,11 @@ func (tx *Tx) failed(err error) error {
 
 // end closes the transaction and decides whether it may be committed.
 func (tx *Tx) end(err error) error {
-	for _, r := range tx.results {
-		if e := r.Close(); e != nil && err == nil {
-			err = tx.failed(e)
-		}
-	}
-	leaked := tx.w.conn.closeRows() > 0
 	tx.done = true
+	leaked := tx.w.conn.closeRows() > 0
+	for _, r := range tx.results {
+		_ = r.Close() // its statement is closed already; this frees what database/sql holds
+	}
 	switch {
 	case tx.fatal != nil:
 		return tx.fatal

@@ -77,13 +77,13 @@ func (v *view) QueryRow(ctx context.Context, query string, args ...any) *sql.Row
 // context closes results from another goroutine.
 func (v *view) end() (leaked bool, err error) {
 	v.done = true
-	for _, r := range v.results {
-		_ = r.Close()
-	}
 	err = v.conn.pinned.Raw(func(any) error {
 		leaked = v.conn.closeRows() > 0
 		return v.conn.run(sqlRollback)
 	})
+	for _, r := range v.results {
+		_ = r.Close()
+	}
 	return leaked, err
 }
 

@@ -141,6 +141,7 @@ func (w *writer) runJob(j *job) {
 	j.tx.w, j.tx.ctx = w, &j.scope
 	j.err = w.call(&j.tx, j.fn)
 	w.broken = j.tx.fatal
+	w.clock.fresh = false // the next may have been submitted after this group opened
 	if j.err == nil {
 		w.passed++
 		w.wrote = w.wrote || j.tx.wrote

@@ -1,0 +1,276 @@
+package engine
+
+import (
+	"encoding/json"
+	"time"
+
+	"countersign/internal/id"
+	"countersign/internal/workflow"
+)
+
+// The statuses of a run (DESIGN section 8).
+const (
+	Queued          = "queued"
+	Running         = "running"
+	WaitingApproval = "waiting_approval"
+	WaitingInput    = "waiting_input"
+	Sleeping        = "sleeping"
+	Retrying        = "retrying"
+	Blocked         = "blocked" // a person must act
+	Completed       = "completed"
+	RunRejected     = "rejected"
+	RunExpired      = "expired"
+	Failed          = "failed"
+	Cancelled       = "cancelled"
+)
+
+// Final reports whether a run of the status has ended.
+func Final(status string) bool {
+	switch status {
+	case Completed, RunRejected, RunExpired, Failed, Cancelled:
+		return true
+	}
+	return false
+}
+
+// Run is one execution of one workflow version, as it stands.
+type Run struct {
+	ID              id.Run            `json:"id"`
+	Tenant          string            `json:"tenant"`
+	Key             string            `json:"key"`
+	Thread          string            `json:"thread"`
+	Workflow        string            `json:"workflow"`
+	WorkflowVersion int               `json:"workflow_version"`
+	WorkflowDigest  string            `json:"workflow_digest"`
+	Status          string            `json:"status"`
+	Version         int64             `json:"version"` // number of its checkpoints
+	Step            string            `json:"step"`    // path where it stands
+	WaitingFor      []Waiting         `json:"waiting_for"`
+	Initiator       string            `json:"initiator"`
+	InitiatorName   string            `json:"initiator_name"`
+	OnBehalfOf      string            `json:"on_behalf_of"`
+	Input           json.RawMessage   `json:"input"`
+	Output          json.RawMessage   `json:"output"`
+	Error           *workflow.Failure `json:"error"` // why it failed, or why it is blocked
+	Versions        json.RawMessage   `json:"versions"`
+	TraceID         string            `json:"trace_id"`
+	Lease           Lease             `json:"lease"`
+	CreatedAt       time.Time         `json:"created_at"`
+	UpdatedAt       time.Time         `json:"updated_at"`
+	FinishedAt      time.Time         `json:"finished_at,omitzero"`
+	WakeAt          time.Time         `json:"-"` // when the engine looks at it next; zero: not by itself
+	CancelReason    string            `json:"cancel_reason,omitempty"`
+
+	head      string            // digest of the last checkpoint
+	tools     map[string]string // tool name to digest
+	epoch     int64
+	crashes   int
+	signals   int64
+	cancelBy  Actor
+	cancelled bool // a cancel was asked for
+}
+
+// Lease is the right to drive a run until an instant.
+type Lease struct {
+	Owner string    `json:"owner"`
+	Until time.Time `json:"until,omitzero"`
+	Fence int64     `json:"fence"`
+}
+
+// The kinds of waits.
+const (
+	WaitApproval = "approval"
+	WaitInput    = "input"
+	WaitTimer    = "timer"
+	WaitRetry    = "retry"
+	WaitPerson   = "person"
+)
+
+// Waiting says what a run waits for and what ends it.
+type Waiting struct {
+	Kind        string    `json:"kind"`
+	Path        string    `json:"path"`
+	Subject     string    `json:"subject"` // id of the request or the effect; may be empty
+	Who         string    `json:"who"`
+	Until       time.Time `json:"until,omitzero"`
+	ResumesWhen string    `json:"resumes_when"`
+	NextAction  string    `json:"next_action"`
+	ErrorClass  string    `json:"error_class,omitempty"`
+}
+
+// Step is one pass of one step.
+type Step struct {
+	Path           string            `json:"path"`
+	Pass           int               `json:"pass"`
+	Kind           string            `json:"kind"`
+	Tool           string            `json:"tool,omitempty"`
+	Status         string            `json:"status"` // pending, waiting, completed, failed, skipped, cancelled
+	Attempts       int               `json:"attempts"`
+	IdempotencyKey string            `json:"idempotency_key"`
+	InputDigest    string            `json:"input_digest"`
+	Output         json.RawMessage   `json:"output"`
+	Error          *workflow.Failure `json:"error"`
+	ErrorClass     string            `json:"error_class"`
+	Approval       id.Approval       `json:"approval,omitempty"`
+	Action         id.Action         `json:"action,omitempty"`
+	StartedAt      time.Time         `json:"started_at"`
+	UpdatedAt      time.Time         `json:"updated_at"`
+
+	tries    int       // failed tries since the last progress: what the retry rule counts
+	triedAt  time.Time // the first of them
+	outputAt int64     // version of the checkpoint that holds the output; 0: none
+}
+
+// Checkpoint is one committed record of progress.
+type Checkpoint struct {
+	Version   int64           `json:"version"`
+	Path      string          `json:"path"`
+	Event     json.RawMessage `json:"event"` // without the output
+	Output    json.RawMessage `json:"output,omitempty"`
+	Creator   Creator         `json:"creator"`
+	Engine    string          `json:"engine"`
+	Schema    int             `json:"state_schema"`
+	Digest    string          `json:"digest"`
+	Previous  string          `json:"previous"`
+	CreatedAt time.Time       `json:"created_at"`
+
+	outputDigest string
+}
+
+// Creator is who made a checkpoint: a driver with its fence, or a person.
+type Creator struct {
+	Driver string `json:"driver,omitempty"`
+	Fence  int64  `json:"fence,omitempty"`
+	Person *Actor `json:"person,omitempty"`
+}
+
+// The statuses of an effect (DESIGN section 6).
+const (
+	Prepared  = "prepared"
+	Sent      = "sent"
+	Confirmed = "confirmed"
+	Refused   = "refused"
+	NotDone   = "not_done"
+	Unknown   = "unknown"
+	Abandoned = "abandoned"
+)
+
+// Effect is one external change and its row in the ledger.
+type Effect struct {
+	ID             id.Effect       `json:"id"`
+	Tenant         string          `json:"tenant"`
+	Action         id.Action       `json:"action"`
+	Run            id.Run          `json:"run"`
+	Path           string          `json:"path"`
+	Pass           int             `json:"pass"`
+	Tool           string          `json:"tool"`
+	ToolVersion    int             `json:"tool_version"`
+	ToolDigest     string          `json:"tool_digest"`
+	Key            string          `json:"idempotency_key"`
+	Generation     int             `json:"generation"`
+	KeyExpiresAt   time.Time       `json:"key_expires_at,omitzero"`
+	Status         string          `json:"status"`
+	Attempts       int             `json:"attempts"`
+	Approval       id.Approval     `json:"approval"`
+	Digest         string          `json:"digest"` // of the subject that was admitted
+	RequestDigest  string          `json:"request_digest"`
+	ExternalRef    string          `json:"external_ref"`
+	Receipt        json.RawMessage `json:"receipt"`
+	Message        string          `json:"message"`
+	SentAt         time.Time       `json:"sent_at,omitzero"`
+	ResolvedAt     time.Time       `json:"resolved_at,omitzero"`
+	ResolvedBy     string          `json:"resolved_by"`
+	Evidence       string          `json:"evidence"`
+	ReconcileAt    time.Time       `json:"reconcile_at,omitzero"`
+	ReconcileCount int             `json:"reconcile_count"`
+	CreatedAt      time.Time       `json:"created_at"`
+	UpdatedAt      time.Time       `json:"updated_at"`
+	Late           []Evidence      `json:"late,omitempty"` // filled by [Engine.Effect] only
+
+	fence     int64
+	request   json.RawMessage
+	params    json.RawMessage
+	pin       json.RawMessage
+	firstSent time.Time
+}
+
+// Evidence is something learned about an effect beside its own outcome: an
+// answer that came late, what a query said, what a person stated.
+type Evidence struct {
+	Kind string          `json:"kind"`
+	By   string          `json:"by"`
+	Body json.RawMessage `json:"body"`
+	At   time.Time       `json:"at"`
+}
+
+// The kinds of evidence.
+const (
+	EvidenceLate   = "late_answer"
+	EvidenceQuery  = "query"
+	EvidencePerson = "person"
+)
+
+// The outcomes a person may state of an unknown effect.
+const (
+	Happened        = "happened"
+	DidNotSendAgain = "did_not_send_again"
+	DidNotStop      = "did_not_stop"
+	GiveUp          = "give_up"
+)
+
+// Resolution is what a person states of an unknown effect.
+type Resolution struct {
+	Outcome  string          // Happened, DidNotSendAgain, DidNotStop, GiveUp
+	Evidence string          // how they know; needed
+	Receipt  json.RawMessage // with Happened: becomes the step's output; may be empty
+}
+
+// Resumed is the answer to a resume.
+type Resumed struct {
+	Outcome string `json:"outcome"` // resumed or blocked
+	Run     Run    `json:"run"`
+}
+
+// The outcomes of a resume.
+const (
+	OutcomeResumed = "resumed"
+	OutcomeBlocked = "blocked"
+)
+
+// Creation is a run to be made.
+type Creation struct {
+	Tenant        string
+	Workflow      *workflow.Workflow
+	Tools         map[string]string // name to digest of every tool the workflow names
+	Input         json.RawMessage   // as PrepareInput returned it
+	Key           string            // run key; may be empty
+	Thread        string
+	Initiator     string
+	InitiatorName string
+	OnBehalfOf    string
+	Actor         Actor
+	Versions      json.RawMessage // model, prompt and agent versions; may be empty
+}
+
+// Attention is something an operator must look at.
+type Attention struct {
+	Cause  string    `json:"cause"`
+	Run    id.Run    `json:"run"`
+	Path   string    `json:"path"`
+	Effect id.Effect `json:"effect,omitempty"`
+	Since  time.Time `json:"since"`
+	Blocks string    `json:"blocks"` // what does not go on because of it
+	Next   string    `json:"next"`   // the one next action
+	Why    string    `json:"why"`
+}
+
+// The causes, in the order of the list.
+const (
+	CauseUnknown    = "outcome_unknown"
+	CauseTampered   = "tampered"
+	CauseVersion    = "cannot_continue"
+	CausePoison     = "keeps_failing"
+	CausePerson     = "asks_a_person"
+	CauseNotStarted = "approved_not_started"
+	CauseOverdue    = "overdue"
+)

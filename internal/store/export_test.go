@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+)
+
+// Limits the tests reach.
+const (
+	StatementsMax = statementsMax
+	ReaderCount   = readerCount
+	WorkMax       = workMax
+	WALMax        = walMax
+)
+
+// RunOnWriter runs a statement of the store's own on the writer's connection.
+func RunOnWriter(db *DB, text string) error {
+	return db.Update(context.Background(), func(_ context.Context, tx *Tx) error {
+		return tx.w.conn.owned(func() error { return tx.w.conn.run(text) })
+	})
+}
+
+func (c *conn) owned(fn func() error) error {
+	c.rules.mode = modeOwn
+	defer func() { c.rules.mode = modeTx }()
+	return fn()
+}
+
+// EveryConnection calls fn for the writer's connection and for each reader's.
+func EveryConnection(db *DB, fn func(who string, text func(query string) (string, error))) {
+	query := func(c *conn) func(string) (string, error) {
+		return func(q string) (string, error) { return c.text(context.Background(), q) }
+	}
+	_ = db.Update(context.Background(), func(_ context.Context, tx *Tx) error {
+		return tx.w.conn.owned(func() error { fn("writer", query(tx.w.conn)); return nil })
+	})
+	var taken []*conn
+	for range readerCount {
+		r := <-db.readers
+		taken = append(taken, r)
+		fn("reader", query(r))
+	}
+	for _, r := range taken {
+		db.readers <- r
+	}
+}
+
+// DialWith opens and verifies a writing connection under a DSN made worse.
+func DialWith(path string, worse func(dsn string) string) error {
+	defer func() { spoil = func(dsn string) string { return dsn } }()
+	spoil = worse
+	c, err := dial(context.Background(), path, roleWriter)
+	if err != nil {
+		return err
+	}
+	return c.shut()
+}
+
+// Prepared is the number of statements the writer keeps.
+func Prepared(db *DB) (n int) {
+	_ = db.Update(context.Background(), func(_ context.Context, tx *Tx) error { n = len(tx.w.conn.stmts); return nil })
+	return n
+}
+
+// FailCommit makes every later COMMIT of the writer fail with the result code.
+func FailCommit(db *DB, code int) {
+	_ = db.Update(context.Background(), func(_ context.Context, tx *Tx) error {
+		return tx.w.conn.owned(func() error {
+			s, err := tx.w.conn.prepare(sqlCommit)
+			if err == nil {
+				s.inner = failing{s.inner, code}
+				tx.w.conn.release(s)
+			}
+			return err
+		})
+	})
+}
+
+type failing struct {
+	innerStmt
+	code int
+}
+
+func (f failing) ExecContext(context.Context, []driver.NamedValue) (driver.Result, error) {
+	return nil, resultCode(f.code)
+}
+
+type resultCode int
+
+func (resultCode) Error() string { return "made up by the test" }
+func (c resultCode) Code() int   { return int(c) }
