@@ -42,6 +42,7 @@ var allowed = map[string][]string{
 	"internal/definitions":   with(domain, "internal/workflow", "internal/tools", "internal/approvals"),
 	"internal/engine":        with(domain, "internal/workflow", "internal/tools"),
 
+	"internal/instance": with(domain, "internal/desk", "internal/definitions", "internal/approvals", "internal/engine", "internal/audit", "internal/identity", "internal/live", "internal/tools", "internal/workflow"),
 	"internal/desk": with(domain, "internal/workflow", "internal/tools", "internal/definitions", "internal/approvals",
 		"internal/engine", "internal/audit", "internal/audit/receipt", "internal/identity", "internal/notify", "internal/live"),
 
@@ -53,11 +54,11 @@ var allowed = map[string][]string{
 	"internal/server":         with(domain, "internal/desk", "internal/identity", "internal/live", "internal/server/*", "web/static"),
 	"internal/server/browser": with(domain, "internal/desk", "internal/approvals", "internal/audit", "internal/engine", "internal/identity", "internal/live", "internal/definitions", "internal/workflow", "internal/tools", "internal/server/*", "web/templates/*", "web/static", "web/gallery"),
 	"internal/server/api":     with(domain, "internal/desk", "internal/approvals", "internal/audit", "internal/engine", "internal/identity", "internal/live", "internal/definitions", "internal/workflow", "internal/tools", "internal/server/*"),
-	"internal/server/edge":    with(foundation, "internal/identity"),
+	"internal/server/edge":    with(foundation, "internal/live"),
 
 	"examples":              {},
 	"internal/demo/standin": {},
-	"internal/demo":         with(domain, "internal/desk", "internal/identity", "internal/approvals", "internal/engine", "internal/server", "internal/definitions", "examples"),
+	"internal/demo":         with(domain, "internal/instance", "internal/demo/standin", "internal/desk", "internal/identity", "internal/approvals", "internal/engine", "internal/server", "internal/definitions", "examples"),
 	"cmd/console":           {"*"},
 	"bench":                 {"*"},
 
@@ -70,7 +71,7 @@ var allowed = map[string][]string{
 
 // outside says which packages alone may import a third-party module.
 var outside = map[string][]string{
-	"modernc.org/sqlite":                    {"internal/store", "bench"},
+	"modernc.org/sqlite":                    {"internal/store", "internal/testkit", "bench"},
 	"github.com/labstack/echo/v4":           {"internal/server", "internal/server/*"},
 	"github.com/gorilla/sessions":           {"internal/server", "internal/server/*"},
 	"github.com/a-h/templ":                  {"web/*", "internal/server/browser"},

@@ -1,0 +1,134 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"countersign/internal/audit/receipt"
+	"countersign/internal/id"
+	"countersign/internal/problem"
+	"countersign/internal/store"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// ErrNotYetSealed says that an entry is not under a signed head yet: its
+// physical commit is still open.
+var ErrNotYetSealed = errors.New("the entry is not under a signed head yet")
+
+const (
+	sqlEntry    = `SELECT seq, body FROM audit_entry WHERE tenant = $1 AND id = $2`
+	sqlLastHead = `SELECT note FROM audit_head WHERE tenant = $1 ORDER BY size DESC LIMIT 1`
+)
+
+// Proof shows that an entry is in the log under a signed head.
+type Proof struct {
+	Seq  int64    `json:"seq"`
+	Body string   `json:"entry"` // the canonical entry, byte for byte
+	Path []string `json:"proof"` // hashes, base64
+	Head string   `json:"head"`  // the signed note
+}
+
+// Proven returns the entry as logged after checking that its bytes are
+// included under the last head and that the head is signed by the key file.
+// Any doubt is an error; ErrNotYetSealed if there is no head over it yet.
+func (l *Log) Proven(ctx context.Context, q store.Querier, tenant string, e id.Entry) (Entry, error) {
+	seq, raw, err := find(ctx, q, tenant, e)
+	if err != nil {
+		return Entry{}, err
+	}
+	head, _, err := l.head(ctx, q, tenant)
+	if err != nil {
+		return Entry{}, err
+	}
+	if seq >= head.Size {
+		return Entry{}, ErrNotYetSealed
+	}
+	path, err := tlog.ProveRecord(head.Size, seq, &nodeReader{ctx: ctx, q: q, tenant: tenant})
+	if err != nil {
+		return Entry{}, fmt.Errorf("prove entry %s: %w", e, err)
+	}
+	if err := tlog.CheckRecord(path, head.Size, head.Root, seq, tlog.RecordHash(raw)); err != nil {
+		return Entry{}, fmt.Errorf("entry %s is not what the signed log holds at %d", e, seq)
+	}
+	entry, err := decode(raw)
+	if err != nil {
+		return Entry{}, err
+	}
+	if entry.ID != e || entry.Tenant != tenant || entry.Seq != seq {
+		return Entry{}, fmt.Errorf("entry %s is stored under another name", e)
+	}
+	return entry, nil
+}
+
+func find(ctx context.Context, q store.Querier, tenant string, e id.Entry) (seq int64, raw []byte, err error) {
+	err = q.QueryRow(ctx, sqlEntry, tenant, string(e)).Scan(&seq, &raw)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil, problem.New(problem.NotFound, "not_found", "There is no audit entry %s.", e)
+	}
+	return seq, raw, err
+}
+
+// head returns the last signed head of a tenant, its signature checked with
+// the key file.
+func (l *Log) head(ctx context.Context, q store.Querier, tenant string) (receipt.Head, string, error) {
+	var signed string
+	err := q.QueryRow(ctx, sqlLastHead, tenant).Scan(&signed)
+	if errors.Is(err, store.ErrNotFound) {
+		return receipt.Head{}, "", ErrNotYetSealed
+	}
+	if err != nil {
+		return receipt.Head{}, "", err
+	}
+	l.mu.Lock()
+	known, ok := l.verified[tenant+"\x00"+signed]
+	l.mu.Unlock()
+	if ok {
+		return known, signed, nil
+	}
+	h, err := receipt.OpenHead(signed, l.verifier)
+	if err != nil {
+		return receipt.Head{}, "", err
+	}
+	if h.Origin != l.origin(tenant) {
+		return receipt.Head{}, "", fmt.Errorf("the head is of %q, not of %q", h.Origin, l.origin(tenant))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.verified) > 64 {
+		clear(l.verified)
+	}
+	l.verified[tenant+"\x00"+signed] = h
+	return h, signed, nil
+}
+
+// Head returns the last signed head of a tenant. ErrNotYetSealed: it has no
+// entries.
+func (l *Log) Head(ctx context.Context, q store.Querier, tenant string) (receipt.Head, string, error) {
+	return l.head(ctx, q, tenant)
+}
+
+// Proof returns what shows an outsider that the entry is in the log.
+func (l *Log) Proof(ctx context.Context, q store.Querier, tenant string, e id.Entry) (Proof, error) {
+	if _, err := l.Proven(ctx, q, tenant, e); err != nil {
+		return Proof{}, err
+	}
+	seq, raw, err := find(ctx, q, tenant, e)
+	if err != nil {
+		return Proof{}, err
+	}
+	head, signed, err := l.head(ctx, q, tenant)
+	if err != nil {
+		return Proof{}, err
+	}
+	path, err := tlog.ProveRecord(head.Size, seq, &nodeReader{ctx: ctx, q: q, tenant: tenant})
+	if err != nil {
+		return Proof{}, err
+	}
+	p := Proof{Seq: seq, Body: string(raw), Head: signed, Path: []string{}}
+	for _, h := range path {
+		p.Path = append(p.Path, h.String())
+	}
+	return p, nil
+}

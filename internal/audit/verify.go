@@ -1,0 +1,296 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"countersign/internal/audit/receipt"
+	"countersign/internal/store"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// Finding is one thing that is wrong with a log.
+type Finding struct {
+	Tenant string `json:"tenant"`
+	Seq    int64  `json:"seq"` // the first entry concerned; -1: the log as a whole
+	What   string `json:"what"`
+}
+
+// TenantReport is what was found of one tenant's log.
+type TenantReport struct {
+	Tenant  string `json:"tenant"`
+	Entries int64  `json:"entries"`
+	Heads   int64  `json:"heads"`
+	Head    string `json:"head"` // the last signed head
+}
+
+// Report is the result of verifying every log.
+type Report struct {
+	OK       bool           `json:"ok"`
+	Tenants  []TenantReport `json:"tenants"`
+	Findings []Finding      `json:"findings"`
+}
+
+// findingsMax bounds what one report lists; the first is what matters.
+const findingsMax = 50
+
+// Verify recomputes every log from its entries and compares it with the
+// stored nodes, with every signed head, and with copied, heads kept elsewhere
+// (tenant to signed note; nil for none). An error means it could not look.
+func (l *Log) Verify(ctx context.Context, copied map[string]string) (Report, error) {
+	report := Report{Findings: []Finding{}, Tenants: []TenantReport{}}
+	err := l.db.View(ctx, func(ctx context.Context, q store.Querier) error {
+		tenants, err := allTenants(ctx, q, copied)
+		if err != nil {
+			return err
+		}
+		for _, tenant := range tenants {
+			v := &verifier{log: l, q: q, tenant: tenant, report: &report, roots: map[int64]tlog.Hash{}}
+			if err := v.run(ctx, copied[tenant]); err != nil {
+				return fmt.Errorf("verify the log of %q: %w", tenant, err)
+			}
+		}
+		return nil
+	})
+	report.OK = err == nil && len(report.Findings) == 0
+	return report, err
+}
+
+// allTenants lists every tenant that any table, or a copied head, knows, so
+// that a log cannot hide by losing its row.
+func allTenants(ctx context.Context, q store.Querier, copied map[string]string) ([]string, error) {
+	rows, err := q.Query(ctx, `SELECT tenant FROM audit_log UNION SELECT tenant FROM audit_entry UNION SELECT tenant FROM audit_head ORDER BY 1`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []string
+	known := map[string]bool{}
+	for rows.Next() {
+		var t string
+		if err := rows.Scan(&t); err != nil {
+			return nil, err
+		}
+		out, known[t] = append(out, t), true
+	}
+	for t := range copied {
+		if !known[t] {
+			out = append(out, t)
+		}
+	}
+	return out, rows.Err()
+}
+
+// verifier walks one tenant's log.
+type verifier struct {
+	log    *Log
+	q      store.Querier
+	tenant string
+	report *Report
+	size   int64
+	hashes []tlog.Hash // by storage index, recomputed
+	roots  map[int64]tlog.Hash
+}
+
+func (v *verifier) found(seq int64, format string, args ...any) {
+	if len(v.report.Findings) < findingsMax {
+		v.report.Findings = append(v.report.Findings, Finding{Tenant: v.tenant, Seq: seq, What: fmt.Sprintf(format, args...)})
+	}
+}
+
+func (v *verifier) run(ctx context.Context, copied string) error {
+	if err := v.entries(ctx); err != nil {
+		return err
+	}
+	if err := v.nodes(ctx); err != nil {
+		return err
+	}
+	heads, last, err := v.heads(ctx)
+	if err != nil {
+		return err
+	}
+	if err := v.payloads(ctx); err != nil {
+		return err
+	}
+	v.copied(copied)
+	v.report.Tenants = append(v.report.Tenants, TenantReport{Tenant: v.tenant, Entries: v.size, Heads: heads, Head: last})
+	return nil
+}
+
+// ReadHashes implements tlog.HashReader over the recomputed tree.
+func (v *verifier) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	out := make([]tlog.Hash, len(indexes))
+	for i, idx := range indexes {
+		if idx < 0 || idx >= int64(len(v.hashes)) {
+			return nil, fmt.Errorf("the tree has no node %d", idx)
+		}
+		out[i] = v.hashes[idx]
+	}
+	return out, nil
+}
+
+// entries recomputes the tree from the bodies.
+func (v *verifier) entries(ctx context.Context) error {
+	rows, err := v.q.Query(ctx, `SELECT seq, id, body, leaf FROM audit_entry WHERE tenant = $1 ORDER BY seq`, v.tenant)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var seq int64
+		var id string
+		var body, leaf []byte
+		if err := rows.Scan(&seq, &id, &body, &leaf); err != nil {
+			return err
+		}
+		if seq != v.size {
+			v.found(v.size, "entries %d to %d are missing", v.size, seq-1)
+			return nil // what follows cannot fit
+		}
+		v.entry(seq, id, body, leaf)
+		hashes, err := tlog.StoredHashesForRecordHash(seq, tlog.RecordHash(body), v)
+		if err != nil {
+			return err
+		}
+		v.hashes = append(v.hashes, hashes...)
+		v.size++
+	}
+	return rows.Err()
+}
+
+// entry checks one row against its own body.
+func (v *verifier) entry(seq int64, id string, body, leaf []byte) {
+	h := tlog.RecordHash(body)
+	if !bytes.Equal(leaf, h[:]) {
+		v.found(seq, "the entry's bytes are not those its leaf was made of")
+	}
+	e, err := decode(body)
+	if err != nil {
+		v.found(seq, "%v", err)
+		return
+	}
+	if again, err := e.encode(); err != nil || !bytes.Equal(again, body) {
+		v.found(seq, "the entry is not in canonical form")
+	}
+	if e.Seq != seq || e.Tenant != v.tenant || string(e.ID) != id {
+		v.found(seq, "the entry is stored in a place that is not its own")
+	}
+}
+
+// nodes compares the stored tree with the recomputed one.
+func (v *verifier) nodes(ctx context.Context) error {
+	rows, err := v.q.Query(ctx, `SELECT idx, hash FROM audit_node WHERE tenant = $1 ORDER BY idx`, v.tenant)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	next := int64(0)
+	for rows.Next() {
+		var idx int64
+		var raw []byte
+		if err := rows.Scan(&idx, &raw); err != nil {
+			return err
+		}
+		if idx != next || idx >= int64(len(v.hashes)) || !bytes.Equal(raw, v.hashes[idx][:]) {
+			v.found(-1, "the stored tree differs from the entries at node %d", idx)
+			return nil
+		}
+		next++
+	}
+	if next != int64(len(v.hashes)) {
+		v.found(-1, "the stored tree has %d nodes; the entries give %d", next, len(v.hashes))
+	}
+	return rows.Err()
+}
+
+// heads checks every signed head and returns how many there are and the last.
+func (v *verifier) heads(ctx context.Context) (n int64, last string, err error) {
+	rows, err := v.q.Query(ctx, `SELECT size, note FROM audit_head WHERE tenant = $1 ORDER BY size`, v.tenant)
+	if err != nil {
+		return 0, "", err
+	}
+	defer rows.Close()
+	covered := int64(0)
+	for rows.Next() {
+		if err := rows.Scan(&covered, &last); err != nil {
+			return 0, "", err
+		}
+		n++
+		h, err := receipt.OpenHead(last, v.log.verifier)
+		switch {
+		case err != nil:
+			v.found(covered, "head %d: %v", covered, err)
+		case h.Size != covered:
+			v.found(covered, "the head stored at %d says it is of %d", covered, h.Size)
+		default:
+			v.head(h, "a signed head")
+		}
+	}
+	if covered < v.size {
+		v.found(covered, "entries %d to %d are under no signed head", covered, v.size-1)
+	}
+	return n, last, rows.Err()
+}
+
+// head checks one head against the recomputed tree.
+func (v *verifier) head(h receipt.Head, which string) {
+	if h.Origin != v.log.origin(v.tenant) {
+		v.found(h.Size, "%s is of the log %q", which, h.Origin)
+		return
+	}
+	if h.Size > v.size {
+		v.found(v.size, "%s covers %d entries; only %d are here: the end was cut off", which, h.Size, v.size)
+		return
+	}
+	root, err := tlog.TreeHash(h.Size, v)
+	if err != nil || root != h.Root {
+		v.found(-1, "%s over the first %d entries does not match them", which, h.Size)
+	}
+}
+
+// copied checks a head that was kept outside the database.
+func (v *verifier) copied(signed string) {
+	if signed == "" {
+		return
+	}
+	h, err := receipt.OpenHead(signed, v.log.verifier)
+	if err != nil {
+		v.found(-1, "the copied head: %v", err)
+		return
+	}
+	v.head(h, "the copied head")
+}
+
+// payloads compares the payloads that were not erased with their digests.
+func (v *verifier) payloads(ctx context.Context) error {
+	rows, err := v.q.Query(ctx, `SELECT p.seq, p.salt, p.payload, e.body FROM audit_payload p
+		LEFT JOIN audit_entry e ON e.tenant = p.tenant AND e.seq = p.seq WHERE p.tenant = $1 ORDER BY p.seq`, v.tenant)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var seq int64
+		var salt, payload, body []byte
+		if err := rows.Scan(&seq, &salt, &payload, &body); err != nil {
+			return err
+		}
+		e, err := decode(body)
+		if err != nil || e.PayloadDigest != payloadDigest(salt, payload) {
+			v.found(seq, "the payload beside the entry is not the one it was made with")
+		}
+	}
+	return rows.Err()
+}
+
+// VerifyFolder verifies against the heads copied beside the database too.
+func (l *Log) VerifyFolder(ctx context.Context) (Report, error) {
+	heads, err := ReadHeadFile(l.headPath())
+	if err != nil {
+		return Report{}, errors.Join(fmt.Errorf("read %s", HeadFile), err)
+	}
+	return l.Verify(ctx, heads)
+}
