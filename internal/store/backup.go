@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -61,7 +62,7 @@ func vacuumInto(ctx context.Context, src, dst string) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.pinned.ExecContext(ctx, "VACUUM INTO $1", dst)
+	_, err = c.inner.ExecContext(ctx, "VACUUM INTO $1", []driver.NamedValue{{Ordinal: 1, Value: dst}})
 	if err = errors.Join(err, c.shut()); err != nil {
 		return err
 	}

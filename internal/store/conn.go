@@ -129,6 +129,9 @@ func (c *conn) text(ctx context.Context, query string, args ...driver.NamedValue
 	} else if err != nil {
 		return "", err
 	}
+	if b, ok := dest[0].([]byte); ok {
+		return string(b), nil
+	}
 	return fmt.Sprint(dest[0]), nil
 }
 
@@ -211,12 +214,22 @@ type rows struct {
 	closed bool
 }
 
-// Next refuses after the end of the transaction it belongs to.
+// Next refuses after the end of the transaction it belongs to. TEXT is handed
+// on as bytes: database/sql scans those into strings, named strings and
+// json.RawMessage alike, but text only into strings.
 func (r *rows) Next(dest []driver.Value) error {
 	if r.closed {
 		return ErrTxDone
 	}
-	return r.Rows.Next(dest)
+	if err := r.Rows.Next(dest); err != nil {
+		return err
+	}
+	for i, v := range dest {
+		if text, ok := v.(string); ok {
+			dest[i] = []byte(text)
+		}
+	}
+	return nil
 }
 
 // Close may be called twice.

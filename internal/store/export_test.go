@@ -89,3 +89,16 @@ type resultCode int
 
 func (resultCode) Error() string { return "made up by the test" }
 func (c resultCode) Code() int   { return int(c) }
+
+// PutOrphan writes a page without its folder, past the foreign keys.
+func PutOrphan(db *DB) error {
+	c, err := dial(context.Background(), db.opts.Path, roleWriter)
+	if err != nil {
+		return err
+	}
+	defer c.shut()
+	if err := c.run("PRAGMA foreign_keys=OFF"); err != nil {
+		return err
+	}
+	return c.run("INSERT INTO page (id, folder) VALUES (1, 99)")
+}

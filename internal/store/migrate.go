@@ -120,8 +120,8 @@ func applied(ctx context.Context, c *conn) (map[key]row, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("read migrations: %w", err)
 		}
-		k := key{line: dest[0].(string), version: int(dest[1].(int64))}
-		done[k] = row{name: dest[2].(string), sum: dest[3].(string), at: FromMicros(dest[4].(int64))}
+		k := key{line: string(dest[0].([]byte)), version: int(dest[1].(int64))}
+		done[k] = row{name: string(dest[2].([]byte)), sum: string(dest[3].([]byte)), at: FromMicros(dest[4].(int64))}
 	}
 }
 

@@ -63,6 +63,9 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 func createFile(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrExist) {
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("open database: %s is a directory or device, not a file", path)
+		}
 		return nil
 	}
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 )
 
 // Querier is what can only read: a view, or a transaction that is asked to.
+// TEXT scans into strings, types of that kind and json.RawMessage; into an
+// any it scans as []byte.
 type Querier interface {
 	Query(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
