@@ -16,7 +16,7 @@ import (
 type checker struct {
 	form     *form
 	marks    marks
-	catalog  Catalog // nil: tools are not looked at (Load)
+	catalog  Catalog // of a file only: a stored form's tools were checked when it was stored
 	problems strictyaml.Problems
 	warnings strictyaml.Problems
 	index    map[string]int // of the steps, by id
@@ -75,11 +75,16 @@ func (c *checker) head() {
 	}
 }
 
-// present reports whether the part was written; a missing one has its own
-// message already. A loaded form has no marks and all its parts.
-func (c *checker) present(pointer string) bool {
-	return c.marked(pointer) || c.marks.node == nil
-}
+// loaded reports whether the form comes from Load: without marks, with all
+// parts, and with nobody before who complained of a missing one.
+func (c *checker) loaded() bool { return c.marks.node == nil }
+
+// marked reports whether the part was written.
+func (c *checker) marked(pointer string) bool { _, ok := c.marks.node[pointer]; return ok }
+
+// present reports whether there is something to check at the pointer; a part
+// that is missing in a file has its own message already.
+func (c *checker) present(pointer string) bool { return c.marked(pointer) || c.loaded() }
 
 func (c *checker) titled(pointer, text string) {
 	if n := utf8.RuneCountInString(text); n > titleRunesMax {
@@ -94,20 +99,21 @@ func (c *checker) identify() {
 		pointer := fmt.Sprintf("/steps/%d/id", i)
 		switch first, twice := c.index[st.ID]; {
 		case st.ID == "":
-			if c.present(pointer) {
+			if c.loaded() {
 				c.fault(pointer, "a step id cannot be empty")
 			}
+			continue
+		case twice:
+			c.fault(pointer, "two steps are called %s: the other is at %s", st.ID, c.marks.pos(fmt.Sprintf("/steps/%d/id", first)))
 			continue
 		case !idPattern.MatchString(st.ID):
 			c.fault(pointer, "%q is not a step id: a lower-case letter, then up to 62 of a-z, 0-9 and _", st.ID)
 		case slices.Contains(reserved, st.ID):
 			c.fault(pointer, "%q is a word of the expression language; call the step something else", st.ID)
-		case twice:
-			c.fault(pointer, "two steps are called %s: the other is at %s", st.ID, c.marks.pos(fmt.Sprintf("/steps/%d/id", first)))
-			continue
+		default:
+			c.ids = append(c.ids, st.ID)
 		}
 		c.index[st.ID] = i
-		c.ids = append(c.ids, st.ID)
 	}
 }
 
@@ -146,8 +152,6 @@ func (c *checker) limits(st *formStep, at string) {
 		c.fault(at+"/retry/max_delay", "max_delay %s is shorter than base %s", micros(r.MaxDelay), micros(r.Base))
 	}
 }
-
-func (c *checker) marked(pointer string) bool { _, ok := c.marks.node[pointer]; return ok }
 
 func (c *checker) bounded(pointer, key string, us int64, given bool) {
 	if d := time.Duration(us) * time.Microsecond; given && (us < time.Millisecond.Microseconds() || us > durationMax.Microseconds()) {

@@ -184,10 +184,11 @@ func (c *checker) tool(st *formStep, at string) {
 		return
 	}
 	c.params(st, at)
-	if st.Tool == "" || c.catalog == nil {
-		if st.Tool == "" && c.present(at+"/tool") {
-			c.fault(at+"/tool", "the name of a tool is missing")
-		}
+	switch {
+	case st.Tool == "" && c.loaded():
+		c.fault(at+"/tool", "the name of a tool is missing")
+		return
+	case st.Tool == "" || c.loaded():
 		return
 	}
 	info, ok := c.catalog.Tool(st.Tool)

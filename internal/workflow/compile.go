@@ -37,7 +37,7 @@ func (c *checker) compile(i int, f *formStep, at string) *Step {
 	if f.OnReject != nil && f.OnExpire != nil {
 		st.onReject, st.onExpire = *f.OnReject, *f.OnExpire
 	}
-	if f.When != "" || c.marked(at+"/when") {
+	if f.When != "" {
 		st.when = c.condition(i, at+"/when", f.When)
 	}
 	switch f.Kind {
@@ -86,7 +86,7 @@ func (c *checker) condition(i int, pointer, src string) *expr.Condition {
 		return nil
 	}
 	c.named(i, pointer, src, cond)
-	c.members(pointer, src, true)
+	c.members(i, pointer, src, true)
 	return cond
 }
 
@@ -97,7 +97,7 @@ func (c *checker) value(i int, pointer string, v any) *expr.Value {
 		return nil
 	}
 	c.named(i, pointer, v, value)
-	c.members(pointer, v, false)
+	c.members(i, pointer, v, false)
 	return value
 }
 
@@ -112,14 +112,14 @@ func (c *checker) text(i int, pointer, src string) *expr.Text {
 		return nil
 	}
 	c.named(i, pointer, src, text)
-	c.members(pointer, src, false)
+	c.members(i, pointer, src, false)
 	return text
 }
 
 // duration compiles a sleep and, where it is fixed, checks it.
 func (c *checker) duration(i int, pointer, src string) *expr.Text {
 	if src == "" {
-		if c.present(pointer) {
+		if c.loaded() {
 			c.fault(pointer, "the duration is missing: for example 90m, 2h or 3d")
 		}
 		return nil
@@ -173,13 +173,14 @@ func (c *checker) named(i int, pointer string, src any, e compiled) {
 }
 
 var (
-	memberPattern = regexp.MustCompile(`\bsteps\.([a-z0-9_]+)\.([A-Za-z0-9_]+)`)
+	memberPattern = regexp.MustCompile(`\bsteps\.([a-z0-9_]+)\.([A-Za-z0-9_]+)([.\[]?)`)
 	quotedPattern = regexp.MustCompile(`'[^']*'|"[^"]*"`)
+	guardPattern  = regexp.MustCompile(`\bnull\b|\.status\b|\bhas\(|\?`)
 )
 
 // members checks the word after steps.X, which the expression language itself
 // cannot: to it a step is a map like any other.
-func (c *checker) members(pointer string, src any, bare bool) {
+func (c *checker) members(i int, pointer string, src any, bare bool) {
 	eachString(src, "", func(sub, text string) {
 		parts := []expr.Part{{Kind: expr.Expression, Text: text}}
 		if !bare {
@@ -191,20 +192,35 @@ func (c *checker) members(pointer string, src any, bare bool) {
 		}
 		for _, part := range parts {
 			if part.Kind == expr.Expression {
-				c.membersOf(part.Text, c.marks.inside(pointer, sub, part.Offset))
+				c.membersOf(i, part.Text, func(offset int) strictyaml.Pos {
+					return c.marks.inside(pointer, sub, part.Offset+offset)
+				})
 			}
 		}
 	})
 }
 
-func (c *checker) membersOf(src string, at strictyaml.Pos) {
+func (c *checker) membersOf(i int, src string, at func(offset int) strictyaml.Pos) {
 	blank := func(quoted string) string { return strings.Repeat(" ", len(quoted)) }
 	src = quotedPattern.ReplaceAllStringFunc(src, blank)
-	for _, m := range memberPattern.FindAllStringSubmatch(src, -1) {
-		if !slices.Contains(stepFields, m[2]) {
-			c.problems.Add(at, "a step has output and status, not %q%s", m[2], near(m[2], stepFields))
+	for _, m := range memberPattern.FindAllStringSubmatchIndex(src, -1) {
+		id, member, deeper := src[m[2]:m[3]], src[m[4]:m[5]], m[6] < m[7]
+		if !slices.Contains(stepFields, member) {
+			c.problems.Add(at(m[4]), "a step has output and status, not %q%s", member, near(member, stepFields))
+		}
+		if member == "output" && deeper && c.skippable(i, id) && !guardPattern.MatchString(src) {
+			c.warnings.Add(at(m[2]), "step %s may be skipped; its output is null then, and this fails: ask steps.%s.status first", id, id)
 		}
 	}
+}
+
+// skippable reports whether step id may be skipped while step i runs.
+func (c *checker) skippable(i int, id string) bool {
+	n, ok := c.index[id]
+	if !ok || c.form.Steps[n].When == "" {
+		return false
+	}
+	return i >= len(c.form.Steps) || c.form.Steps[i].When != c.form.Steps[n].When
 }
 
 // mention is the place where the source first says word, else of the source.

@@ -57,12 +57,13 @@ func (w *Workflow) independent(s State, events []Event) []Event {
 
 // basis lists, in order, the steps whose outputs the step is built on: those
 // its expressions name and those they were made of in turn, but not beyond
-// what a person decided or the world was changed by.
+// what a person decided or the world was changed by, nor through what was
+// jumped over.
 func (w *Workflow) basis(s State, step *Step) []*Step {
 	in := map[*Step]bool{step: true}
 	for _, earlier := range slices.Backward(w.steps[:step.Index]) {
 		for user := range in {
-			if (user == step || !done(s, user)) && slices.Contains(user.refs, earlier.Path) {
+			if (user == step || !done(s, user) && s.Step(user.Path).Jumped == "") && slices.Contains(user.refs, earlier.Path) {
 				in[earlier] = true
 				break
 			}

@@ -38,7 +38,8 @@ const askAgain = "ask_again"
 func (p *parser) onError(st *formStep, n *strictyaml.Node, at string) {
 	words := []string{DoFail, DoEnd, DoAsk}
 	if n.Kind != strictyaml.KindMap || n.Map(&p.problems).Has("goto") {
-		st.OnError[defaultClass] = p.rule(n, at, st.ID, words...)
+		p.mark(at, n)
+		st.OnError[defaultClass] = p.rule(n, at+"/"+defaultClass, st.ID, words...)
 		return
 	}
 	m := p.mark(at, n).Map(&p.problems, append(slices.Clone(Classes), defaultClass)...)
