@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"net/http"
 	"strings"
 	"time"
 
@@ -72,7 +70,7 @@ func (j judgeCode) judge(ctx context.Context, vars map[string]any) verdict {
 // conclude turns an answer to the tool's own request into an outcome. A write
 // is confirmed, refused or not done only where exactly one condition says so.
 func (t *Tool) conclude(ctx context.Context, j judgeCode, a answer) Outcome {
-	o := Outcome{Receipt: a.receipt, RetryAfter: a.retry, ExternalRef: a.receipt.ExternalRef}
+	o := Outcome{Receipt: a.receipt, RetryAfter: a.retry}
 	if a.broken != "" {
 		return o.as(t.unproved(), t.unprovedClass(), a.broken)
 	}
@@ -119,6 +117,7 @@ func (t *Tool) unprovedClass() string {
 // the output, it stays confirmed: the effect is never lost.
 func (t *Tool) confirm(ctx context.Context, o Outcome, returns *expr.Value, a answer) Outcome {
 	o.Status, o.Message = Confirmed, sentence(a.what)
+	o.Receipt, o.ExternalRef = a.receipt, a.receipt.ExternalRef
 	out, trouble := a.natural, ""
 	if returns != nil {
 		v, err := returns.Eval(ctx, a.vars)
@@ -210,107 +209,4 @@ func only(class, want string) string {
 		return class
 	}
 	return ""
-}
-
-// httpAnswer reads what came over HTTP. Secrets are masked before anything
-// else looks at it.
-func (t *Tool) httpAnswer(w wireAnswer, m *mask, in map[string]any) answer {
-	a := answer{retry: retryAfter(w.header, w.at), class: StatusClass(w.status), receipt: Receipt{At: w.at}}
-	if w.err != nil {
-		a.broken = "no answer came: " + m.text(w.err.Error())
-		return a
-	}
-	body := m.bytes(w.body, w.cut)
-	headers := map[string]any{}
-	for name, v := range w.header {
-		headers[strings.ToLower(name)] = m.text(strings.ToValidUTF8(strings.Join(v, ", "), "�"))
-	}
-	a.what = fmt.Sprintf("the target answered %d %s", w.status, http.StatusText(w.status))
-	if to := w.header.Get("Location"); w.status >= 300 && w.status < 400 && to != "" {
-		a.what += ", a redirect, which is never followed"
-	}
-	a.cut, a.over = w.cut, len(w.body) == ResponseBytesMax && w.cut
-	a.receipt = receipt(w.status, w.body, body, w.cut, w.at)
-	a.receipt.Headers = keptHeaders(w.header, m)
-	a.vars = maps.Clone(in)
-	a.vars["status"], a.vars["headers"] = float64(w.status), headers
-	result := map[string]any{"status": float64(w.status), "headers": headers}
-	if !w.cut {
-		a.natural = parseBody(body)
-		a.vars["body"], result["body"] = a.natural, a.natural
-	}
-	a.vars["result"] = result
-	return a
-}
-
-// answerLimits are those of an answer that is read as JSON.
-var answerLimits = canon.Limits{Bytes: ResponseBytesMax, Depth: 100, Keys: 100_000}
-
-// parseBody is JSON if it reads strictly, text otherwise, and null if empty.
-func parseBody(b []byte) any {
-	if len(strings.TrimSpace(string(b))) == 0 {
-		return nil
-	}
-	if c, err := canon.Canonical(b, answerLimits); err == nil {
-		if v, err := canon.Value(c); err == nil {
-			return v
-		}
-	}
-	return strings.ToValidUTF8(string(b), "�")
-}
-
-// receipt keeps the beginning of a body and the digest of what came.
-func receipt(status int, raw, shown []byte, cut bool, at time.Time) Receipt {
-	r := Receipt{Status: status, At: at, Incomplete: cut}
-	if len(raw) == 0 {
-		return r
-	}
-	r.BodyDigest = digestOf(raw)
-	if len(shown) <= ReceiptBytes && !cut {
-		if c, err := canon.Marshal(parseBody(shown)); err == nil && len(c) <= ReceiptBytes {
-			r.Body = c
-			return r
-		}
-	}
-	r.Incomplete = true
-	for n := min(len(shown), ReceiptBytes-2); ; n /= 2 { // escapes can make text longer
-		c, err := canon.Marshal(strings.ToValidUTF8(string(shown[:n]), "�"))
-		if err != nil || len(c) <= ReceiptBytes {
-			r.Body = c
-			return r
-		}
-	}
-}
-
-// execAnswer reads how a program ended.
-func (t *Tool) execAnswer(e ended, text bool, m *mask, in map[string]any, at time.Time) answer {
-	out, errs := m.bytes(e.stdout, e.cut), m.bytes(e.stderr, e.cut)
-	a := answer{class: ClassPermanent, cut: e.cut, over: e.cut, receipt: receipt(e.exit, e.stdout, out, e.cut, at)}
-	if said := tail(errs); said != "" {
-		a.receipt.Headers = map[string]string{"stderr": said}
-		a.what = ": " + said
-	}
-	switch {
-	case e.timedOut:
-		a.broken = "the program did not end in time and was killed with all it started" + a.what
-		return a
-	case e.signal != "":
-		a.broken = fmt.Sprintf("the program was ended by a signal (%s)%s", e.signal, a.what)
-		return a
-	}
-	a.what = fmt.Sprintf("the program ended with exit code %d%s", e.exit, a.what)
-	a.vars = maps.Clone(in)
-	a.vars["exit"], a.vars["stderr"] = float64(e.exit), strings.ToValidUTF8(string(errs), "�")
-	result := map[string]any{"exit": float64(e.exit)}
-	if !e.cut {
-		printed := strings.ToValidUTF8(string(out), "�")
-		a.natural = any(printed)
-		if !text {
-			a.natural = parseBody(out)
-		}
-		a.vars["stdout"], a.vars["body"] = printed, a.natural
-		result["stdout"], result["body"] = printed, a.natural
-	}
-	a.vars["result"] = result
-	return a
 }

@@ -57,3 +57,25 @@ func (m *mask) bytes(b []byte, cut bool) []byte {
 }
 
 func (m *mask) text(s string) string { return string(m.bytes([]byte(s), false)) }
+
+// value masks every string of a decoded JSON value.
+func (m *mask) value(v any) any {
+	if len(m.needles) == 0 {
+		return v
+	}
+	switch v := v.(type) {
+	case string:
+		return m.text(v)
+	case []any:
+		for i, x := range v {
+			v[i] = m.value(x)
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[m.text(k)] = m.value(x)
+		}
+		return out
+	}
+	return v
+}

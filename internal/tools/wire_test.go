@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -109,7 +110,9 @@ func TestExchange_KnowsWhetherAByteLeft(t *testing.T) {
 	l.Close()
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
-	secure := httptest.NewTLSServer(http.NotFoundHandler()) // its certificate is not trusted
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler()) // its certificate is not trusted
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
 	defer secure.Close()
 	for _, url := range []string{closed, strings.Replace(plain.URL, "http:", "https:", 1), secure.URL, "http://no-such-host.invalid/"} {
 		if a := w.exchange(t.Context(), request(t, "POST", url, "x")); a.err == nil || a.left {
