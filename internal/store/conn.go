@@ -33,7 +33,7 @@ type conn struct {
 	pinned *sql.Conn
 	pool   *sql.DB
 	stmts  map[string]*stmt // callers' statements by text, at most statementsMax
-	own    map[string]*stmt // the store's own; kept apart because those may do anything
+	own    map[string]*stmt // on the writer the store's own; kept apart because those may do anything
 	clock  uint64           // grows with every use of a statement; orders them for eviction
 	open   []*rows
 	args   []driver.NamedValue // reused by exec
@@ -64,6 +64,7 @@ func dial(ctx context.Context, path string, r role) (*conn, error) {
 		_ = c.Close()
 		return nil, err
 	}
+	c.forget()
 	c.pool = sql.OpenDB(only{c})
 	if c.pinned, err = c.pool.Conn(ctx); err != nil {
 		_ = c.Close()
@@ -178,12 +179,18 @@ func (c *conn) Close() error {
 	}
 	c.closed = true
 	c.closeRows()
+	c.forget()
+	return c.inner.Close()
+}
+
+// forget drops all prepared statements.
+func (c *conn) forget() {
 	for _, kept := range []map[string]*stmt{c.stmts, c.own} {
 		for _, s := range kept {
 			_ = s.inner.Close()
 		}
+		clear(kept)
 	}
-	return c.inner.Close()
 }
 
 // shut closes the connection and what database/sql keeps for it. The pinned

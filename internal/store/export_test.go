@@ -11,6 +11,9 @@ const (
 	ReaderCount   = readerCount
 	WorkMax       = workMax
 	WALMax        = walMax
+	HintsMax      = hintsMax
+	CopiesMax     = copiesMax
+	ReaderWaitMax = readerWaitMax
 )
 
 // RunOnWriter runs a statement of the store's own on the writer's connection.
@@ -62,6 +65,16 @@ func Prepared(db *DB) (n int) {
 	return n
 }
 
+// PreparedByReaders is the largest number of statements a reader keeps.
+func PreparedByReaders(db *DB) (n int) {
+	for range readerCount {
+		r := <-db.readers
+		n = max(n, len(r.stmts)+len(r.own))
+		db.readers <- r
+	}
+	return n
+}
+
 // FailCommit makes every later COMMIT of the writer fail with the result code.
 func FailCommit(db *DB, code int) {
 	_ = db.Update(context.Background(), func(_ context.Context, tx *Tx) error {
@@ -101,4 +114,11 @@ func PutOrphan(db *DB) error {
 		return err
 	}
 	return c.run("INSERT INTO page (id, folder) VALUES (1, 99)")
+}
+
+// OnFS has folders seem to lie on a file system of that kind.
+func OnFS(kind uint32) (restore func()) {
+	was := fsKind
+	fsKind = func(string) (uint32, error) { return kind, nil }
+	return func() { fsKind = was }
 }

@@ -40,6 +40,9 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if err := setUpDriver(); err != nil {
 		return nil, err
 	}
+	if err := refuseNetwork(filepath.Dir(o.Path)); err != nil {
+		return nil, err
+	}
 	if err := createFile(o.Path); err != nil {
 		return nil, err
 	}

@@ -30,8 +30,8 @@ type rules struct {
 	denied  string
 }
 
-// ours reports whether the store's own statements run.
-func (r *rules) ours() bool { return r == nil || r.mode == modeOwn }
+// ours reports whether the store's own statements run on the writer.
+func (r *rules) ours() bool { return r != nil && r.mode == modeOwn }
 
 // authorize is SQLite's authorizer callback.
 func (r *rules) authorize(action sqlite.AuthorizerActionCode, arg1, arg2, _, _ string) sqlite.AuthorizerReturnCode {
