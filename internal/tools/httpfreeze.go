@@ -53,10 +53,13 @@ func (c *urlCode) resolve(vars map[string]any) (Parts, error) {
 		if err := checkBase(v); err != nil {
 			return nil, fmt.Errorf("config.%s %w", c.config, err)
 		}
-		base = strings.TrimRight(v, "/")
+		base = v
 	}
 	if c.rest == nil {
 		return Parts{{Text: base}}, nil
+	}
+	if strings.HasPrefix(c.rest.Source(), "/") {
+		base = strings.TrimRight(base, "/")
 	}
 	p, err := parts(c.rest, vars, func(i int, v any) (string, error) {
 		text, err := plain(v)

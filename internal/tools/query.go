@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path"
 	"time"
 
@@ -15,18 +16,24 @@ import (
 // its answer is ok and exactly one of happened and did_not holds; did_not is
 // believed only after the last try's time limit and settle have passed.
 func (w *World) Query(ctx context.Context, t *Tool, f Frozen, s Sending) Answer {
+	a := w.ask(ctx, t, f, s)
+	w.log("tool query", t, s, slog.Bool("happened", a.Happened), slog.Bool("did_not", a.DidNot), slog.Int("answer", a.Outcome.Receipt.Status))
+	return a
+}
+
+func (w *World) ask(ctx context.Context, t *Tool, f Frozen, s Sending) Answer {
 	if running, err := w.busy(t, s); err != nil || running {
 		why := errLocked.Error()
 		if err != nil {
 			why = err.Error()
 		}
-		return w.unknown(t, s, question{}, Outcome{Code: CodeStillRunning}, why)
+		return w.unknown(question{}, Outcome{Code: CodeStillRunning}, why)
 	}
 	switch {
 	case t.Write && t.Transport == File:
 		return w.queryFile(ctx, t, f, s)
 	case t.code.reconcile == nil:
-		return w.unknown(t, s, question{}, Outcome{}, "this tool cannot be asked what happened")
+		return w.unknown(question{}, Outcome{}, "this tool cannot be asked what happened")
 	}
 	return w.queryTarget(ctx, t, s)
 }
@@ -53,7 +60,7 @@ func (w *World) queryTarget(ctx context.Context, t *Tool, s Sending) Answer {
 	c := t.code.reconcile
 	vars, err := inVars(orNull(s.Params), s.Config)
 	if err != nil {
-		return w.unknown(t, s, question{}, Outcome{}, err.Error())
+		return w.unknown(question{}, Outcome{}, err.Error())
 	}
 	vars["idempotency_key"] = s.Key
 	var a answer
@@ -67,14 +74,14 @@ func (w *World) queryTarget(ctx context.Context, t *Tool, s Sending) Answer {
 		j = c.exec.judge
 	}
 	if err != nil {
-		return w.unknown(t, s, q, Outcome{}, err.Error())
+		return w.unknown(q, Outcome{}, err.Error())
 	}
 	o := Outcome{Receipt: a.receipt, RetryAfter: a.retry}
 	if a.broken != "" {
-		return w.unknown(t, s, q, o, a.broken)
+		return w.unknown(q, o, a.broken)
 	}
 	if v := j.judge(ctx, a.vars); !v.ok {
-		return w.unknown(t, s, q, o, v.explain(a.what+", which is not an answer to the question"))
+		return w.unknown(q, o, v.explain(a.what+", which is not an answer to the question"))
 	}
 	return w.weigh(ctx, t, s, q, a)
 }
@@ -86,9 +93,9 @@ func (w *World) weigh(ctx context.Context, t *Tool, s Sending, q question, a ans
 	didNot, err2 := c.didNot.Eval(ctx, a.vars)
 	switch {
 	case err1 != nil || err2 != nil:
-		return w.unknown(t, s, q, o, fmt.Sprintf("the answer could not be read: %v", errors.Join(err1, err2)))
+		return w.unknown(q, o, fmt.Sprintf("the answer could not be read: %v", errors.Join(err1, err2)))
 	case happened && didNot:
-		return w.unknown(t, s, q, o, "the answer says both that it happened and that it did not")
+		return w.unknown(q, o, "the answer says both that it happened and that it did not")
 	case happened:
 		returns := c.returns
 		if returns == nil {
@@ -98,28 +105,26 @@ func (w *World) weigh(ctx context.Context, t *Tool, s Sending, q question, a ans
 		o = t.confirm(ctx, o, returns, a)
 		return Answer{Happened: true, Outcome: o, Evidence: evidence(q, o, "happened", a.what, w.now())}
 	case !didNot:
-		return w.unknown(t, s, q, o, "the answer says neither that it happened nor that it did not")
+		return w.unknown(q, o, "the answer says neither that it happened nor that it did not")
 	}
 	settled := s.SentAt.Add(t.Timeout + t.spec.Reconcile.Settle.Duration())
 	if s.SentAt.IsZero() || !w.now().After(settled) {
-		ans := w.unknown(t, s, q, o, "the target says that it did not happen, but it may still be on its way")
+		ans := w.unknown(q, o, "the target says that it did not happen, but it may still be on its way")
 		if !s.SentAt.IsZero() {
 			ans.After = settled.Add(time.Millisecond)
 		}
 		return ans
 	}
-	return w.didNot(t, s, q, o, "the target says that it did not happen")
+	return w.didNot(q, o, "the target says that it did not happen")
 }
 
-func (w *World) unknown(t *Tool, s Sending, q question, o Outcome, why string) Answer {
+func (w *World) unknown(q question, o Outcome, why string) Answer {
 	o = o.as(Unknown, ClassUnknown, why)
-	w.log("tool query", t, s)
 	return Answer{Unknown: true, Outcome: o, Evidence: evidence(q, o, "unknown", why, w.now())}
 }
 
-func (w *World) didNot(t *Tool, s Sending, q question, o Outcome, why string) Answer {
+func (w *World) didNot(q question, o Outcome, why string) Answer {
 	o = o.as(NotDone, ClassTransient, why)
-	w.log("tool query", t, s)
 	return Answer{DidNot: true, Outcome: o, Evidence: evidence(q, o, "did_not", why, w.now())}
 }
 
@@ -186,29 +191,29 @@ func (w *World) questionExec(ctx context.Context, t *Tool, c *execCode, s Sendin
 func (w *World) queryFile(ctx context.Context, t *Tool, f Frozen, s Sending) Answer {
 	r, err := ReadFrozen(f)
 	if err != nil {
-		return w.unknown(t, s, question{}, Outcome{}, err.Error())
+		return w.unknown(question{}, Outcome{}, err.Error())
 	}
 	g, q := r.target(s.Effect), question{File: r.Path}
 	if q.Pin, err = pinText(s.Pin); err != nil {
-		return w.unknown(t, s, q, Outcome{}, err.Error())
+		return w.unknown(q, Outcome{}, err.Error())
 	}
 	now, err := g.settle()
 	if err != nil {
-		return w.unknown(t, s, q, Outcome{}, err.Error())
+		return w.unknown(q, Outcome{}, err.Error())
 	}
 	q.Holds = now.pin()
 	vars, err := inVars(orNull(s.Params), s.Config)
 	if err != nil {
-		return w.unknown(t, s, q, Outcome{}, err.Error())
+		return w.unknown(q, Outcome{}, err.Error())
 	}
 	switch q.Holds {
 	case g.digest():
 		o := t.confirm(ctx, Outcome{}, t.code.returns, g.answer(vars, w.now()))
 		return Answer{Happened: true, Outcome: o, Evidence: evidence(q, o, "happened", "the file holds the new content", w.now())}
 	case q.Pin:
-		return w.didNot(t, s, q, Outcome{}, "the file holds what it held before")
+		return w.didNot(q, Outcome{}, "the file holds what it held before")
 	}
-	return w.unknown(t, s, q, Outcome{}, "the file holds neither the new content nor what it held before")
+	return w.unknown(q, Outcome{}, "the file holds neither the new content nor what it held before")
 }
 
 // settle removes what a crashed try left and makes what is there durable
