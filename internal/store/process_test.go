@@ -240,6 +240,7 @@ func TestProcesses_AKillAtAnyStatementOfAMigrationLeavesWholeOnes(t *testing.T) 
 	old.FS = firstOnly{killable.FS}
 	for _, point := range points {
 		t.Run(strings.ReplaceAll(point, ":", "_"), func(t *testing.T) {
+			t.Parallel()
 			path := filepath.Join(t.TempDir(), "x.db")
 			if err := openThings(t, path, old); err != nil {
 				t.Fatal(err)
