@@ -76,16 +76,22 @@ func PreparedByReaders(db *DB) (n int) {
 }
 
 // FailCommit makes every later COMMIT of the writer fail with the result code.
-func FailCommit(db *DB, code int) {
+func FailCommit(db *DB, code int) { failStatement(db, modeOwn, sqlCommit, code) }
+
+// FailStatement does so with a statement of transactions.
+func FailStatement(db *DB, text string, code int) { failStatement(db, modeTx, text, code) }
+
+func failStatement(db *DB, m mode, text string, code int) {
 	_ = db.Update(context.Background(), func(_ context.Context, tx *Tx) error {
-		return tx.w.conn.owned(func() error {
-			s, err := tx.w.conn.prepare(sqlCommit)
-			if err == nil {
-				s.inner = failing{s.inner, code}
-				tx.w.conn.release(s)
-			}
-			return err
-		})
+		c := tx.w.conn
+		c.rules.mode = m
+		defer func() { c.rules.mode = modeTx }()
+		s, err := c.prepare(text)
+		if err == nil {
+			s.inner = failing{s.inner, code}
+			c.release(s)
+		}
+		return err
 	})
 }
 

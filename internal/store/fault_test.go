@@ -241,3 +241,24 @@ func TestCommit_KnownFailuresAreNotFatal(t *testing.T) {
 		})
 	}
 }
+
+// Nothing was committed yet, so the outcome of an I/O error at a statement is known.
+func TestStatementIOError_FailsTheGroupAndTheWriterLivesOn(t *testing.T) {
+	const ioErrWrite = 10 | 3<<8
+	db := open(t)
+	store.FailStatement(db, "DELETE FROM note", ioErrWrite)
+	release := hold(t, db)
+	results := queued(t, db,
+		func(ctx context.Context, tx *store.Tx) error { return put(ctx, tx, "same group") },
+		func(ctx context.Context, tx *store.Tx) error { _, _ = tx.Exec(ctx, "DELETE FROM note"); return nil })
+	release()
+	for i, err := range results() {
+		if err == nil {
+			t.Errorf("result %d is nil although a statement of its group met an I/O error", i)
+		}
+	}
+	if err := insert(t.Context(), db, "next"); err != nil {
+		t.Errorf("the next transaction: %v", err)
+	}
+	wantNotes(t, db, 1)
+}
