@@ -124,3 +124,12 @@ func TestCanonical_RefusesTheTable(t *testing.T) {
 		}
 	}
 }
+
+func TestCanonical_OrdersKeysByUTF16(t *testing.T) {
+	// U+FB00 sorts before U+1F600 by code point, after it by UTF-16 (RFC 8785 3.2.3).
+	got, err := canon.Canonical([]byte(`{"\ufb00":1,"\ud83d\ude00":2,"a":3,"A":4,"":5,"\u0080":6,"aa":7}`), canon.Limits{})
+	want := "{\"\":5,\"A\":4,\"a\":3,\"aa\":7,\"\u0080\":6,\"\U0001F600\":2,\"\ufb00\":1}"
+	if err != nil || string(got) != want {
+		t.Errorf("Canonical = %s, %v; want %s", got, err, want)
+	}
+}
