@@ -95,6 +95,7 @@ func (w *writer) answer(outcome error, hookHints []func()) {
 	if outcome == nil {
 		w.hints.add(hookHints)
 	}
+	w.last = len(w.group)
 	clear(w.group)
 	w.group, w.passed, w.wrote, w.broken = w.group[:0], 0, false, nil
 }

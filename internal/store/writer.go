@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -44,6 +45,7 @@ type writer struct {
 	begun   bool      // a physical transaction is open
 	started time.Time // when the group began to run
 	group   []*job    // claimed for this group, in order
+	last    int       // how many there were in the group before
 	passed  int       // how many of them may be committed
 	wrote   bool      // one of those changed something
 	broken  error     // why the group cannot be committed
@@ -103,12 +105,18 @@ func (w *writer) more() *job {
 	if len(w.group) >= w.opts.MaxBatch || time.Since(w.started) > workMax || w.broken != nil {
 		return nil
 	}
-	select {
-	case j := <-w.queue:
-		return j
-	default:
-		return nil
+	for range 2 {
+		select {
+		case j := <-w.queue:
+			return j
+		default:
+		}
+		if len(w.group) >= w.last {
+			break
+		}
+		runtime.Gosched() // those just answered are about to come back: let them join
 	}
+	return nil
 }
 
 // runGroup runs first and whoever waits behind it, and commits them together.
