@@ -80,7 +80,7 @@ func (x *explainer) visit(e *jsonschema.ValidationError) {
 		x.add(at, "has no item of the kind it must contain")
 	default:
 		if len(e.Causes) == 0 {
-			x.add(at, "%s", sentence(e.ErrorKind))
+			x.add(at, "%s", sentence(e.ErrorKind, x.schema.hides(at)))
 		}
 		for _, cause := range e.Causes {
 			x.visit(cause)
@@ -148,25 +148,39 @@ func (x *explainer) choice(at string, e *jsonschema.ValidationError) {
 	x.add(at, "fits none of the allowed forms: %s", strings.Join(forms, "; or "))
 }
 
-// sentence is what a single keyword found wrong, to be read after the pointer.
-func sentence(k jsonschema.ErrorKind) string {
+// unshown stands for a value that must not be repeated.
+const unshown = "a value that is not shown"
+
+// sentence is what a single keyword found wrong, to be read after the pointer;
+// with hide it does not repeat the value.
+func sentence(k jsonschema.ErrorKind, hide bool) string {
+	text, exact := text, exact
+	if hide {
+		text = func(any) string { return unshown }
+		exact = func(*big.Rat) string { return unshown }
+	}
+	return worded(k, text, exact)
+}
+
+// worded says it with the given ways to write the value that was found.
+func worded(k jsonschema.ErrorKind, got func(any) string, gotNumber func(*big.Rat) string) string {
 	switch k := k.(type) {
 	case *kind.Type:
 		return fmt.Sprintf("must be %s, not %s", typeNames(k.Want), article(k.Got))
 	case *kind.Enum:
-		return fmt.Sprintf("must be one of %s; got %s", texts(k.Want), text(k.Got))
+		return fmt.Sprintf("must be one of %s; got %s", texts(k.Want), got(k.Got))
 	case *kind.Const:
-		return fmt.Sprintf("must be %s; got %s", text(k.Want), text(k.Got))
+		return fmt.Sprintf("must be %s; got %s", text(k.Want), got(k.Got))
 	case *kind.Minimum:
-		return fmt.Sprintf("must be at least %s; got %s", exact(k.Want), exact(k.Got))
+		return fmt.Sprintf("must be at least %s; got %s", exact(k.Want), gotNumber(k.Got))
 	case *kind.Maximum:
-		return fmt.Sprintf("must be at most %s; got %s", exact(k.Want), exact(k.Got))
+		return fmt.Sprintf("must be at most %s; got %s", exact(k.Want), gotNumber(k.Got))
 	case *kind.ExclusiveMinimum:
-		return fmt.Sprintf("must be more than %s; got %s", exact(k.Want), exact(k.Got))
+		return fmt.Sprintf("must be more than %s; got %s", exact(k.Want), gotNumber(k.Got))
 	case *kind.ExclusiveMaximum:
-		return fmt.Sprintf("must be less than %s; got %s", exact(k.Want), exact(k.Got))
+		return fmt.Sprintf("must be less than %s; got %s", exact(k.Want), gotNumber(k.Got))
 	case *kind.MultipleOf:
-		return fmt.Sprintf("must be a multiple of %s; got %s", exact(k.Want), exact(k.Got))
+		return fmt.Sprintf("must be a multiple of %s; got %s", exact(k.Want), gotNumber(k.Got))
 	case *kind.MinLength:
 		return fmt.Sprintf("must have at least %s; has %d", count(k.Want, "character"), k.Got)
 	case *kind.MaxLength:
@@ -182,9 +196,9 @@ func sentence(k jsonschema.ErrorKind) string {
 	case *kind.UniqueItems:
 		return fmt.Sprintf("holds the same item twice: items %d and %d", k.Duplicates[0], k.Duplicates[1])
 	case *kind.Pattern:
-		return fmt.Sprintf("%s does not match the pattern %s", text(k.Got), k.Want)
+		return fmt.Sprintf("%s does not match the pattern %s", got(k.Got), k.Want)
 	case *kind.Format:
-		return fmt.Sprintf("%s is not a valid %s", text(k.Got), k.Want)
+		return fmt.Sprintf("%s is not a valid %s", got(k.Got), k.Want)
 	case *kind.Not:
 		return "has a form that is not allowed"
 	}

@@ -42,6 +42,21 @@ type Schema struct {
 	root     any // the same with json.Number
 	compiled *jsonschema.Schema
 	lint     []string
+	hidden   []string // pointers whose values no message repeats
+}
+
+// Hiding returns the same schema, whose messages never repeat a value at or
+// below the pointers: for what is sensitive.
+func (s *Schema) Hiding(pointers ...string) *Schema {
+	c := *s
+	c.hidden = append(slices.Clone(s.hidden), pointers...)
+	return &c
+}
+
+func (s *Schema) hides(pointer string) bool {
+	return s != nil && slices.ContainsFunc(s.hidden, func(h string) bool {
+		return pointer == h || strings.HasPrefix(pointer, h+"/")
+	})
 }
 
 // home names the document inside the compiler; nothing is ever read from it.

@@ -145,6 +145,19 @@ func TestValidate_PrintsBigNumbersExactly(t *testing.T) { // B25
 	}
 }
 
+func TestHiding_KeepsValuesOutOfMessages(t *testing.T) {
+	open := compile(t, `{type: object, properties: {pin: {type: string, pattern: "^[0-9]+$"}, c: {properties: {n: {maximum: 5}, e: {enum: [a]}, x: {anyOf: [{const: 1}, {minLength: 9}]}}}}}`)
+	s := open.Hiding("/pin", "/c")
+	bad := json.RawMessage(`{"pin":"hunter2","c":{"n":1234,"e":"hunter2","x":"hunter2"}}`)
+	text := s.Validate(bad).Error()
+	if strings.Contains(text, "hunter2") || strings.Contains(text, "1234") || !strings.Contains(text, "/c/n: must be at most 5; got a value that is not shown") {
+		t.Errorf("hidden values show: %s", text)
+	}
+	if !strings.Contains(open.Validate(bad).Error(), "hunter2") {
+		t.Error("Hiding changed the schema it was called on")
+	}
+}
+
 func TestValidate_CapsItsFaults(t *testing.T) {
 	s := compile(t, "{type: array, items: {type: string}}")
 	list := make([]any, 500)
