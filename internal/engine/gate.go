@@ -154,6 +154,10 @@ type Ruling struct {
 // Facts are what was read from the target right before sending.
 type Facts struct {
 	Preview, Precondition *tools.Reading
+	// Resend means that the same key is sent again to find out what became of
+	// it. The precondition is not read then, because the effect itself may
+	// have changed it; everything else is checked.
+	Resend bool
 }
 
 // The verdicts of an admission.

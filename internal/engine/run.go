@@ -118,6 +118,7 @@ type Step struct {
 
 	tries    int       // failed tries since the last progress: what the retry rule counts
 	triedAt  time.Time // the first of them
+	retryAt  time.Time // not before this, unless a person asks
 	outputAt int64     // version of the checkpoint that holds the output; 0: none
 }
 
@@ -192,6 +193,8 @@ type Effect struct {
 	params    json.RawMessage
 	pin       json.RawMessage
 	firstSent time.Time
+	base      string // what the key is made of, but for the generation
+	again     bool   // the try under way repeats one whose outcome is unknown
 }
 
 // Evidence is something learned about an effect beside its own outcome: an

@@ -77,6 +77,7 @@ CREATE TABLE step (
   attempts        INTEGER NOT NULL,
   tries           INTEGER NOT NULL, -- failed tries since the last progress
   tried_at        INTEGER NOT NULL, -- the first of them
+  retry_at        INTEGER NOT NULL, -- not before this, unless a person asks; 0: any time
   idempotency_key TEXT    NOT NULL,
   input_digest    TEXT    NOT NULL,
   output_at       INTEGER NOT NULL, -- version of the checkpoint that holds the output; 0: none

@@ -1,0 +1,299 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"countersign/internal/store"
+	"countersign/internal/workflow"
+)
+
+// errCancelAsked stops a driver at its next commit: a cancel wins over
+// everything that has not been sent.
+var errCancelAsked = errors.New("engine: the run is to be cancelled")
+
+// ridesMax bounds the pure results that ride in one commit.
+const ridesMax = 256
+
+// commit is what one transaction of a driver writes: checkpoints, the rows of
+// their steps, what belongs together with them, and the run's row.
+type commit struct {
+	events  []workflow.Event
+	also    func(ctx context.Context, tx *store.Tx, c *commit) error // gate and ledger writes that decide which events and wait there are
+	with    func(ctx context.Context, tx *store.Tx) error            // writes that only belong to the same transaction
+	by      *Actor                                                   // a person made the checkpoints
+	settles bool                                                     // recorded although a cancel was asked for
+	wait    *wait                                                    // the run is released in the same transaction
+}
+
+// write runs the commit. Either all of it is durable or nothing is; a driver
+// that was taken over gets ErrFenced, one whose run is to be cancelled
+// errCancelAsked.
+func (s *session) write(ctx context.Context, c *commit) error {
+	if err := s.ride(ctx, c); err != nil {
+		return err
+	}
+	for _, ev := range c.events {
+		s.crash("before-commit", ev.Path, ev.Pass)
+	}
+	given := len(c.events)
+	var state workflow.State
+	var next Run
+	err := s.e.update(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		c.events = c.events[:given]
+		state, next, err = s.apply(ctx, tx, c)
+		return err
+	})
+	if err != nil {
+		s.planned = nil
+		return err
+	}
+	s.committed(state, next, c)
+	for _, ev := range c.events {
+		s.crash("after-commit", ev.Path, ev.Pass)
+	}
+	return nil
+}
+
+// ride adds the pure results that follow from the commit's events, so that
+// they need no commit of their own, and remembers what comes after them.
+func (s *session) ride(ctx context.Context, c *commit) error {
+	s.planned = nil
+	if len(c.events) == 0 || c.also != nil || c.by != nil || s.settled {
+		return nil
+	}
+	state := s.state
+	for i := 0; i < len(c.events); i++ {
+		ev := &c.events[i]
+		ev.At = s.now
+		s.fitOutput(ev)
+		var err error
+		if state, err = s.wf.Apply(state, *ev); err != nil {
+			return s.illegal(err)
+		}
+		if ev.Output != nil {
+			s.kept[stepKey{ev.Path, ev.Pass}] = ev.Output
+		}
+		if i == len(c.events)-1 && !state.Over() && i < ridesMax {
+			c.events = append(c.events, s.follows(ctx, state)...)
+		}
+	}
+	return nil
+}
+
+// follows gives the events of the next task if it is a pure one. Otherwise it
+// keeps what was planned; what cannot be planned now fails by itself later.
+func (s *session) follows(ctx context.Context, state workflow.State) []workflow.Event {
+	tasks, err := s.next(ctx, state)
+	switch {
+	case err != nil:
+		return nil
+	case len(tasks) == 1 && tasks[0].Kind == workflow.TaskRecord:
+		s.begun(tasks[0])
+		return tasks[0].Events
+	case len(tasks) == 1 && tasks[0].Kind == workflow.TaskFinish:
+		return []workflow.Event{tasks[0].Finish.Event()}
+	}
+	s.planned = tasks
+	return nil
+}
+
+// begun passes the window in which a pure step has not begun.
+func (s *session) begun(t workflow.Task) {
+	for _, ev := range t.Events {
+		s.crash("before", ev.Path, ev.Pass)
+	}
+}
+
+// fitOutput turns an output that is too large into the step's failure.
+func (s *session) fitOutput(ev *workflow.Event) {
+	if ev.Kind != workflow.StepCompleted || len(ev.Output) <= OutputBytesMax {
+		return
+	}
+	*ev = workflow.Event{Kind: workflow.StepFailed, Path: ev.Path, Pass: ev.Pass, Attempt: ev.Attempt, At: ev.At, Error: tooLarge(len(ev.Output))}
+}
+
+func tooLarge(size int) *workflow.Failure {
+	return &workflow.Failure{Class: workflow.Permanent, Code: "output_too_large",
+		Message: fmt.Sprintf("The output has %d bytes; at most %d (1 MiB) can be recorded. Return less, or a reference.", size, OutputBytesMax)}
+}
+
+// apply is the transaction of a commit.
+func (s *session) apply(ctx context.Context, tx *store.Tx, c *commit) (workflow.State, Run, error) {
+	if c.also != nil {
+		if err := c.also(ctx, tx, c); err != nil {
+			return s.state, s.run, err
+		}
+	}
+	if c.with != nil {
+		if err := c.with(ctx, tx); err != nil {
+			return s.state, s.run, err
+		}
+	}
+	state, r := s.state, s.run
+	creator := Creator{Driver: s.e.o.Owner, Fence: r.Lease.Fence}
+	if c.by != nil {
+		creator = Creator{Person: c.by}
+	}
+	for i := range c.events {
+		ev := &c.events[i]
+		ev.At = tx.Now()
+		before := state
+		var err error
+		if state, err = s.wf.Apply(before, *ev); err != nil {
+			return s.state, r, s.illegal(err)
+		}
+		if r.head, err = putCheckpoint(ctx, tx, r.Tenant, r.ID, r.Version+1, r.head, creator, *ev); err != nil {
+			return s.state, r, err
+		}
+		r.Version++
+		s.reflect(before, state, *ev, r.Version)
+	}
+	for _, row := range s.dirty {
+		if err := putStep(ctx, tx, r.Tenant, r.ID, row); err != nil {
+			return s.state, r, fmt.Errorf("write step %s: %w", row.Path, err)
+		}
+	}
+	s.settle(&r, state, c, tx.Now())
+	if err := s.put(ctx, tx, r, c); err != nil {
+		return s.state, r, err
+	}
+	tx.AfterCommit(func() { s.e.notify("runs", string(r.ID)) })
+	return state, r, nil
+}
+
+// reflect brings the step rows in line with the state an event led to.
+func (s *session) reflect(before, after workflow.State, ev workflow.Event, version int64) {
+	if ev.Path == "" || after.Over() {
+		s.closeRows(before)
+		return
+	}
+	if ev.Kind == workflow.StepRefreshed || ev.Kind == workflow.Goto {
+		s.takeBack(before, after)
+		return
+	}
+	row, st := s.row(ev.Path, ev.Pass), after.Step(ev.Path)
+	row.Status, row.Error, row.ErrorClass = string(st.Status), ev.Error, ""
+	if st.Status == workflow.Failed && row.Error == nil {
+		row.Error = st.Error
+	}
+	if row.Error != nil {
+		row.ErrorClass = row.Error.Class
+	}
+	if ev.Attempt > 0 {
+		row.Attempts = ev.Attempt
+	}
+	if row.Attempts == 0 && st.Status != workflow.Skipped && row.Kind != string(workflow.Action) {
+		row.Attempts = 1 // a step without tries of its own was done in one
+	}
+	if len(ev.Output) > 0 {
+		row.outputAt = version
+	}
+	row.tries, row.triedAt, row.retryAt = 0, time.Time{}, time.Time{}
+	s.touch(row)
+}
+
+// closeRows cancels what was open when the run ended.
+func (s *session) closeRows(before workflow.State) {
+	for path, st := range before.Steps {
+		if st.Status == workflow.Waiting {
+			row := s.row(path, st.Pass)
+			row.Status = "cancelled"
+			s.touch(row)
+		}
+	}
+}
+
+// takeBack cancels the rows of passes that were open and are not any more.
+func (s *session) takeBack(before, after workflow.State) {
+	for path, st := range before.Steps {
+		if st.Status == workflow.Waiting && after.Step(path).Status != workflow.Waiting {
+			row := s.row(path, st.Pass)
+			row.Status = "cancelled"
+			s.touch(row)
+		}
+	}
+}
+
+// settle computes the run's row after the commit.
+func (s *session) settle(r *Run, state workflow.State, c *commit, now time.Time) {
+	r.UpdatedAt, r.crashes = now, 0
+	if n := len(c.events); n > 0 && c.events[n-1].Path != "" {
+		r.Step = c.events[n-1].Path
+	}
+	r.Status, r.WaitingFor, r.Error = Running, []Waiting{}, nil
+	switch {
+	case state.Over():
+		r.Status, r.Output, r.Error, r.FinishedAt = state.Finish.Status, state.Finish.Output, state.Finish.Error, now
+		r.Lease.Owner, r.Lease.Until, r.WakeAt = "", time.Time{}, time.Time{}
+	case c.wait != nil:
+		r.Status, r.WaitingFor, r.Error, r.WakeAt = c.wait.status, c.wait.list, c.wait.fail, c.wait.wake
+		r.Lease.Owner, r.Lease.Until = "", time.Time{}
+	}
+}
+
+const sqlAdvance = `UPDATE run SET version = $1, head = $2, status = $3, step = $4, waiting_for = $5, output = $6, error = $7, crashes = 0,
+	updated_at = $8, finished_at = $9 WHERE tenant = $10 AND id = $11 AND lease_owner = $12 AND fence = $13 AND version = $14
+	AND ($15 OR cancel_reason IS NULL)`
+
+const sqlLeave = `UPDATE run SET version = $1, head = $2, status = $3, step = $4, waiting_for = $5, output = $6, error = $7, crashes = 0,
+	updated_at = $8, finished_at = $9, lease_owner = NULL, lease_until = NULL,
+	wake_at = CASE WHEN $9 IS NULL AND signals <> $16 THEN $8 ELSE $17 END
+	WHERE tenant = $10 AND id = $11 AND lease_owner = $12 AND fence = $13 AND version = $14 AND ($15 OR cancel_reason IS NULL)`
+
+// put writes the run's row by compare-and-swap on owner, fence and version.
+func (s *session) put(ctx context.Context, tx *store.Tx, r Run, c *commit) error {
+	args := []any{r.Version, r.head, r.Status, r.Step, encode(r.WaitingFor), text(r.Output), encodeFailure(r.Error), store.Micros(r.UpdatedAt),
+		nullable(r.FinishedAt), r.Tenant, string(r.ID), s.e.o.Owner, s.run.Lease.Fence, s.run.Version, c.settles || s.settled}
+	query := sqlAdvance
+	if r.Lease.Owner == "" {
+		query, args = sqlLeave, append(args, s.run.signals, nullable(r.WakeAt))
+	}
+	err := tx.ExecOne(ctx, query, args...)
+	if errors.Is(err, store.ErrConflict) {
+		return s.refused(ctx, tx)
+	}
+	return err
+}
+
+// refused says why the run's row could not be written.
+func (s *session) refused(ctx context.Context, tx *store.Tx) error {
+	now, err := runByID(ctx, tx, s.run.ID)
+	switch {
+	case err != nil:
+		return err
+	case now.Lease.Owner != s.e.o.Owner || now.Lease.Fence != s.run.Lease.Fence:
+		return ErrFenced
+	case now.cancelled:
+		return errCancelAsked
+	}
+	return fmt.Errorf("engine: run %s is at version %d, its driver at %d", s.run.ID, now.Version, s.run.Version)
+}
+
+// committed makes what is durable the session's own.
+func (s *session) committed(state workflow.State, r Run, c *commit) {
+	version := s.run.Version
+	for _, ev := range c.events {
+		version++
+		if len(ev.Output) > 0 {
+			k := stepKey{ev.Path, ev.Pass}
+			s.outputs[k] = recorded{version, digestOf(ev.Output)}
+			delete(s.kept, k)
+			s.keep(k, ev.Output)
+		}
+	}
+	s.state, s.run, s.now = state, r, r.UpdatedAt
+	clear(s.dirty)
+	s.left = r.Lease.Owner == ""
+	if len(c.events) > 0 {
+		s.log.Debug("committed", "version", r.Version, "step", r.Step, "status", r.Status)
+	}
+}
+
+// illegal is a broken invariant of ours: the planner refuses what the engine
+// wants to record.
+func (s *session) illegal(err error) error {
+	return &workflow.Failure{Class: workflow.Bug, Code: "illegal_event", Message: "The engine came to a result that the workflow does not allow: " + err.Error() + "."}
+}

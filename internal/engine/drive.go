@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"countersign/internal/workflow"
+)
+
+// drive carries the run forward until it waits, ends or blocks: it asks the
+// planner what to do, does it, records it, and asks again.
+func (s *session) drive(ctx context.Context) error {
+	for !s.left {
+		if err := s.interrupted(ctx); err != nil {
+			return err
+		}
+		tasks, err := s.plan(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.round(ctx, tasks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// interrupted reports why the driver should not begin anything now.
+func (s *session) interrupted(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if s.e.stopping() {
+		return errStopping
+	}
+	if s.run.cancelled && !s.settled {
+		return errCancelAsked
+	}
+	return nil
+}
+
+// plan gives the tasks at hand.
+func (s *session) plan(ctx context.Context) ([]workflow.Task, error) {
+	tasks := s.planned
+	s.planned = nil
+	if tasks != nil {
+		return tasks, nil
+	}
+	return s.next(ctx, s.state)
+}
+
+// round does every task once. A task that made progress means planning anew;
+// when all of them wait, so does the run.
+func (s *session) round(ctx context.Context, tasks []workflow.Task) error {
+	s.alone = len(tasks) == 1
+	progress := false
+	var waits []*wait
+	for _, t := range tasks {
+		w, err := s.do(ctx, t)
+		if err != nil || s.left {
+			return err
+		}
+		if w == nil {
+			progress = true
+			continue
+		}
+		waits = append(waits, w)
+	}
+	if progress {
+		return nil
+	}
+	if len(waits) == 0 {
+		return &workflow.Failure{Class: workflow.Bug, Code: "no_task", Message: "The planner has nothing to do for a run that has not ended."}
+	}
+	return s.leave(ctx, joined(waits))
+}
+
+// do carries out one task. The wait it returns says what the task waits for;
+// nil means that something was recorded.
+func (s *session) do(ctx context.Context, t workflow.Task) (*wait, error) {
+	switch t.Kind {
+	case workflow.TaskCall:
+		return s.call(ctx, t)
+	case workflow.TaskPropose:
+		return s.propose(ctx, t)
+	case workflow.TaskApprove:
+		return s.present(ctx, t)
+	case workflow.TaskWait:
+		return s.await(ctx, t)
+	case workflow.TaskSleep:
+		return s.sleep(ctx, t)
+	case workflow.TaskRecord:
+		s.begun(t)
+		return nil, s.write(ctx, &commit{events: t.Events})
+	case workflow.TaskFinish:
+		return nil, s.write(ctx, &commit{events: []workflow.Event{t.Finish.Event()}})
+	}
+	return nil, fmt.Errorf("engine: the planner asks for %q, which this program does not know", t.Kind)
+}
+
+// sleep fixes the end of a sleep, once, and waits for it.
+func (s *session) sleep(ctx context.Context, t workflow.Task) (*wait, error) {
+	if len(t.Events) > 0 {
+		s.begun(t)
+		if err := s.write(ctx, &commit{events: t.Events}); err != nil {
+			return nil, err
+		}
+		s.planned = nil
+		return nil, nil
+	}
+	return &wait{status: Sleeping, wake: t.Until, list: []Waiting{{Kind: WaitTimer, Path: t.Path, Until: t.Until,
+		ResumesWhen: "the timer fires", NextAction: "Nothing to do."}}}, nil
+}
+
+// await looks at a step that something outside decides about.
+func (s *session) await(ctx context.Context, t workflow.Task) (*wait, error) {
+	switch {
+	case t.Wait == workflow.WaitPerson:
+		return s.askPerson(ctx, t)
+	case t.Step.Kind == workflow.Gate:
+		return s.awaitDocument(ctx, t)
+	}
+	return s.awaitAction(ctx, t)
+}
+
+// askPerson stops at a failed step that its workflow wants a person to look
+// at. A person's resume is the answer: try it again.
+func (s *session) askPerson(ctx context.Context, t workflow.Task) (*wait, error) {
+	if s.by.Kind != ActorEngine {
+		by := s.by
+		s.by = engineActor // the answer holds for one step
+		return nil, s.write(ctx, &commit{by: &by, events: []workflow.Event{{Kind: workflow.StepRetried, Path: t.Path, Pass: t.Pass}}})
+	}
+	fail := &workflow.Failure{Class: workflow.Permanent, Code: codeAsk, Message: "Step " + t.Path + " failed."}
+	if t.Error != nil {
+		fail = &workflow.Failure{Class: t.Error.Class, Code: codeAsk, Message: t.Error.Message}
+	}
+	return blockedBy(t.Path, "", fail, "Resume to try the step again, or cancel the run."), nil
+}
+
+// finish ends a drive: what stopped it decides what becomes of the run.
+func (s *session) finish(ctx context.Context, err error) {
+	fail, failed := errors.AsType[*workflow.Failure](err)
+	switch {
+	case err == nil:
+		return
+	case errors.Is(err, ErrFenced):
+		s.log.Warn("taken over", "fence", s.run.Lease.Fence)
+		return
+	case errors.Is(err, errCancelAsked):
+		err = s.obeyCancel(ctx)
+	case failed:
+		err = s.block(ctx, fail, "")
+	case errors.Is(err, errStopping), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		err = s.yield(ctx)
+	default:
+		s.log.Error("drive", "error", err)
+		err = s.stumble(ctx, err)
+	}
+	if err != nil && !errors.Is(err, ErrFenced) {
+		// The lease runs out by itself, and whoever takes it then counts it.
+		s.log.Error("end of drive", "error", err)
+	}
+}
