@@ -1,0 +1,29 @@
+CREATE TABLE fake_request (
+  tenant     TEXT    NOT NULL,
+  id         TEXT    NOT NULL,
+  revision   INTEGER NOT NULL,
+  status     TEXT    NOT NULL,
+  kind       TEXT    NOT NULL,
+  run        TEXT    NOT NULL,
+  path       TEXT    NOT NULL,
+  pass       INTEGER NOT NULL,
+  params     TEXT    NOT NULL,
+  request    TEXT    NOT NULL,
+  key        TEXT    NOT NULL,
+  pin        TEXT    NOT NULL,
+  digest     TEXT    NOT NULL,
+  decide_by  INTEGER NOT NULL,
+  execute_by INTEGER NOT NULL,
+  comment    TEXT    NOT NULL,
+  author     TEXT    NOT NULL,
+  settled    TEXT    NOT NULL,
+  PRIMARY KEY (tenant, id)
+) STRICT;
+CREATE TABLE fake_record (
+  seq     INTEGER PRIMARY KEY,
+  action  TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  run     TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  actor   TEXT NOT NULL
+) STRICT;

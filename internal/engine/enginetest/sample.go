@@ -1,0 +1,96 @@
+package enginetest
+
+// Definitions that the suites use. The tools name no real target: with a
+// Script as the world only their declarations matter.
+const (
+	ToolRead = `
+format: 1
+tool: docs.read
+version: 1
+effect: read
+risk: low
+params: {type: object, additionalProperties: false, properties: {q: {type: string}}}
+summary: "Read"
+target: "docs"
+http: {method: GET, url: "${config.target}/read"}
+`
+	toolWriteHead = `
+version: 1
+semantic_version: 1
+effect: write
+risk: medium
+params: {type: object, additionalProperties: false, required: [text], properties: {text: {type: string, maxLength: 100}}}
+summary: "Write ${params.text}"
+target: "page"
+`
+	writeHTTP = `
+http:
+  method: POST
+  url: "${config.target}/effects"
+  body: {text: "${params.text}"}
+  timeout: 2s
+  ok: "status == 201"
+  not_done: "status == 429 || status == 503"
+  refused: "status in [400, 409, 422]"
+`
+	declareKey   = `idempotency: {header: Idempotency-Key, ttl: 1h}` + "\n"
+	declareQuery = `reconcile:
+  http: {method: GET, url: "${config.target}/effects?key=${idempotency_key}"}
+  happened: "size(body.items) == 1"
+  did_not: "size(body.items) == 0"
+  settle: 100ms
+  returns: "${body.items[0]}"
+`
+	// ToolKeyQuery can be asked and sent again.
+	ToolKeyQuery = "format: 1\ntool: write.keyquery" + toolWriteHead + writeHTTP + declareKey + declareQuery
+	// ToolKey can only be sent again.
+	ToolKey = "format: 1\ntool: write.key" + toolWriteHead + writeHTTP + declareKey
+	// ToolQuery can only be asked.
+	ToolQuery = "format: 1\ntool: write.query" + toolWriteHead + writeHTTP + declareQuery
+	// ToolPlain can be neither: an unknown outcome needs a person.
+	ToolPlain = "format: 1\ntool: write.plain" + toolWriteHead + writeHTTP
+	// ToolPinned has a precondition with a pin.
+	ToolPinned = "format: 1\ntool: write.pinned" + toolWriteHead + writeHTTP + declareQuery + `
+precondition:
+  http: {method: GET, url: "${config.target}/state"}
+  check: "body.open"
+  pin: "body.version"
+`
+	// ToolExec runs a program that appends a line to a ledger file.
+	ToolExec = "format: 1\ntool: write.exec" + toolWriteHead + `
+exec:
+  argv: ["${config.program}", "--effect=${params.text}", "--ledger=${config.ledger}"]
+  timeout: 10s
+`
+	// ToolFile writes a page.
+	ToolFile = "format: 1\ntool: write.file" + toolWriteHead + `
+file: {root: "${config.root}", path: "page.md", content: "${params.text}"}
+`
+)
+
+// AllTools are all of them.
+var AllTools = []string{ToolRead, ToolKeyQuery, ToolKey, ToolQuery, ToolPlain, ToolPinned, ToolExec, ToolFile}
+
+// ReadThenWrite is a workflow of a read, an action with the tool, and a set.
+func ReadThenWrite(tool string) string {
+	return `
+format: 1
+workflow: read-then-write
+version: 1
+title: Read, then write
+input: {type: object, additionalProperties: false, properties: {text: {type: string}}}
+steps:
+  - id: look
+    call: docs.read
+    with: {q: "x"}
+    retry: {max_attempts: 3, base: 10ms, max_delay: 50ms, budget: 1m}
+  - id: write
+    action: ` + tool + `
+    with: {text: "${steps.look.output.text}"}
+    reason: "because"
+    retry: {max_attempts: 4, base: 10ms, max_delay: 50ms, budget: 1m}
+  - id: sum
+    set: {done: "${steps.write.status}"}
+output: "${steps.sum.output}"
+`
+}
