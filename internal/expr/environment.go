@@ -22,7 +22,7 @@ var standard = celenv.NewLibrarySubset().
 	AddIncludedMacros(operators.Has, operators.All, operators.Exists, operators.ExistsOne, operators.Map, operators.Filter).
 	AddIncludedFunctions(
 		whole(operators.Conditional), whole(operators.LogicalAnd), whole(operators.LogicalOr), whole(operators.LogicalNot),
-		whole(operators.NotStrictlyFalse), whole(operators.OldNotStrictlyFalse),
+		whole(operators.NotStrictlyFalse),
 		whole(operators.Equals), whole(operators.NotEquals),
 		whole(operators.Less), whole(operators.LessEquals), whole(operators.Greater), whole(operators.GreaterEquals),
 		whole(operators.Index), whole(operators.In), whole(operators.OldIn), whole(operators.Negate),

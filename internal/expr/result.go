@@ -100,7 +100,7 @@ func object(v traits.Mapper, depth int, left *int) (any, error) {
 func Format(v any) (string, error) {
 	switch v := v.(type) {
 	case nil:
-		return "", errors.New("it is null, and text can't hold that; give it a value or choose one with ? :")
+		return "", errors.New("it is null, and text can't hold that; choose a text with ? : when it may be")
 	case string:
 		return v, nil
 	case bool:
