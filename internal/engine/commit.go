@@ -35,9 +35,7 @@ func (s *session) write(ctx context.Context, c *commit) error {
 	if err := s.ride(ctx, c); err != nil {
 		return err
 	}
-	for _, ev := range c.events {
-		s.crash("before-commit", ev.Path, ev.Pass)
-	}
+	s.around("before-commit", c.events)
 	given := len(c.events)
 	var state workflow.State
 	var next Run
@@ -51,17 +49,30 @@ func (s *session) write(ctx context.Context, c *commit) error {
 		return err
 	}
 	s.committed(state, next, c)
-	for _, ev := range c.events {
-		s.crash("after-commit", ev.Path, ev.Pass)
-	}
+	s.around("after-commit", c.events)
 	return nil
 }
 
+// opens are the events after which a step is still open: the checkpoint that
+// the windows are around is the one that ends it.
+var opens = map[workflow.EventKind]bool{workflow.ActionProposed: true, workflow.ActionRevised: true, workflow.ApproveOpened: true,
+	workflow.SleepSet: true, workflow.Goto: true, workflow.StepRefreshed: true, workflow.StepRetried: true}
+
+// around passes a window of the commit of steps that end.
+func (s *session) around(window string, events []workflow.Event) {
+	for _, ev := range events {
+		if ev.Path != "" && !opens[ev.Kind] {
+			s.crash(window, ev.Path, ev.Pass)
+		}
+	}
+}
+
 // ride adds the pure results that follow from the commit's events, so that
-// they need no commit of their own, and remembers what comes after them.
+// they need no commit of their own, and remembers what comes after them. The
+// outcome of an effect takes nobody along: until it is durable it is unknown.
 func (s *session) ride(ctx context.Context, c *commit) error {
 	s.planned = nil
-	if len(c.events) == 0 || c.also != nil || c.by != nil || s.settled {
+	if len(c.events) == 0 || c.also != nil || c.by != nil || c.settles || s.settled {
 		return nil
 	}
 	state := s.state
@@ -102,8 +113,8 @@ func (s *session) follows(ctx context.Context, state workflow.State) []workflow.
 
 // begun passes the window in which a pure step has not begun.
 func (s *session) begun(t workflow.Task) {
-	for _, ev := range t.Events {
-		s.crash("before", ev.Path, ev.Pass)
+	if len(t.Events) > 0 && t.Events[0].Kind != workflow.SleepDone {
+		s.around("before", t.Events)
 	}
 }
 

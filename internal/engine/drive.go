@@ -102,12 +102,8 @@ func (s *session) do(ctx context.Context, t workflow.Task) (*wait, error) {
 // sleep fixes the end of a sleep, once, and waits for it.
 func (s *session) sleep(ctx context.Context, t workflow.Task) (*wait, error) {
 	if len(t.Events) > 0 {
-		s.begun(t)
-		if err := s.write(ctx, &commit{events: t.Events}); err != nil {
-			return nil, err
-		}
-		s.planned = nil
-		return nil, nil
+		s.crash("before", t.Path, t.Pass)
+		return nil, s.write(ctx, &commit{events: t.Events})
 	}
 	return &wait{status: Sleeping, wake: t.Until, list: []Waiting{{Kind: WaitTimer, Path: t.Path, Until: t.Until,
 		ResumesWhen: "the timer fires", NextAction: "Nothing to do."}}}, nil

@@ -23,12 +23,17 @@ params: {type: object, additionalProperties: false, required: [text], properties
 summary: "Write ${params.text}"
 target: "page"
 `
-	writeHTTP = `
+	writeKeyed = `
 http:
   method: POST
-  url: "${config.target}/effects"
+  url: "${config.target}/effects"` + writeRest
+	writeUnkeyed = `
+http:
+  method: POST
+  url: "${config.target}/unkeyed"` + writeRest
+	writeRest = `
   body: {text: "${params.text}"}
-  timeout: 2s
+  timeout: 300ms
   ok: "status == 201"
   not_done: "status == 429 || status == 503"
   refused: "status in [400, 409, 422]"
@@ -38,19 +43,19 @@ http:
   http: {method: GET, url: "${config.target}/effects?key=${idempotency_key}"}
   happened: "size(body.items) == 1"
   did_not: "size(body.items) == 0"
-  settle: 100ms
+  settle: 50ms
   returns: "${body.items[0]}"
 `
 	// ToolKeyQuery can be asked and sent again.
-	ToolKeyQuery = "format: 1\ntool: write.keyquery" + toolWriteHead + writeHTTP + declareKey + declareQuery
+	ToolKeyQuery = "format: 1\ntool: write.keyquery" + toolWriteHead + writeKeyed + declareKey + declareQuery
 	// ToolKey can only be sent again.
-	ToolKey = "format: 1\ntool: write.key" + toolWriteHead + writeHTTP + declareKey
+	ToolKey = "format: 1\ntool: write.key" + toolWriteHead + writeKeyed + declareKey
 	// ToolQuery can only be asked.
-	ToolQuery = "format: 1\ntool: write.query" + toolWriteHead + writeHTTP + declareQuery
+	ToolQuery = "format: 1\ntool: write.query" + toolWriteHead + writeUnkeyed + declareQuery
 	// ToolPlain can be neither: an unknown outcome needs a person.
-	ToolPlain = "format: 1\ntool: write.plain" + toolWriteHead + writeHTTP
+	ToolPlain = "format: 1\ntool: write.plain" + toolWriteHead + writeUnkeyed
 	// ToolPinned has a precondition with a pin.
-	ToolPinned = "format: 1\ntool: write.pinned" + toolWriteHead + writeHTTP + declareQuery + `
+	ToolPinned = "format: 1\ntool: write.pinned" + toolWriteHead + writeUnkeyed + declareQuery + `
 precondition:
   http: {method: GET, url: "${config.target}/state"}
   check: "body.open"
@@ -59,7 +64,7 @@ precondition:
 	// ToolExec runs a program that appends a line to a ledger file.
 	ToolExec = "format: 1\ntool: write.exec" + toolWriteHead + `
 exec:
-  argv: ["${config.program}", "--effect=${params.text}", "--ledger=${config.ledger}"]
+  argv: ["${config.program}", "-effect=${params.text}", "-ledger=${config.ledger}"]
   timeout: 10s
 `
 	// ToolFile writes a page.

@@ -1,0 +1,48 @@
+package engine_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"countersign/internal/engine"
+	. "countersign/internal/engine/enginetest"
+)
+
+func TestMain(m *testing.M) {
+	RunEffect()
+	os.Exit(m.Run())
+}
+
+func TestCrash_InEveryWindowOfEveryKindOfTool(t *testing.T) {
+	for _, p := range Points() {
+		t.Run(p.String(), func(t *testing.T) {
+			t.Parallel()
+			out := NewOutside(t)
+			p.Survive(t, NewRig(t, NewLibrary(t, AllTools...), out.Use), out)
+		})
+	}
+}
+
+func TestParseCrash(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		want engine.CrashPoint
+		err  string
+	}{
+		{"after-effect:publish@2", engine.CrashPoint{Window: "after-effect", Path: "publish", Pass: 2}, ""},
+		{"after-commit:make_plan", engine.CrashPoint{Window: "after-commit", Path: "make_plan"}, ""},
+		{"after-efect:publish", engine.CrashPoint{}, "Did you mean after-effect?"},
+		{"nonsense:publish", engine.CrashPoint{}, "The windows are before,"},
+		{"after-effect", engine.CrashPoint{}, "WINDOW:PATH"},
+		{"after-effect:", engine.CrashPoint{}, "WINDOW:PATH"},
+		{"after-effect:x@0", engine.CrashPoint{}, "whole number"},
+		{"after-effect:x@two", engine.CrashPoint{}, "whole number"},
+		{"after-effect:@1", engine.CrashPoint{}, "whole number"},
+	} {
+		got, err := engine.ParseCrash(tt.in)
+		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("ParseCrash(%q) = %+v, %v; want %+v, %q", tt.in, got, err, tt.want, tt.err)
+		}
+	}
+}
