@@ -46,8 +46,11 @@ var allowed = map[string][]string{
 	"internal/desk": with(domain, "internal/workflow", "internal/tools", "internal/definitions", "internal/approvals",
 		"internal/engine", "internal/audit", "internal/audit/receipt", "internal/identity", "internal/notify", "internal/live"),
 
-	"web/static":          {},
-	"web/templates/*":     {"web/templates/*"},
+	"web/static": {},
+	// Making deceptive text safe to read is pure and is tested on its own; the
+	// templates call it themselves, so that no handler can forget to.
+	"web/visible":         {},
+	"web/templates/*":     {"web/templates/*", "web/visible"},
 	"web/gallery":         {"web/templates/*", "web/static"},
 	"internal/server/web": {},
 
