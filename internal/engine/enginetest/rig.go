@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ const Tenant = "default"
 type Rig struct {
 	T      testing.TB
 	DB     *store.DB
+	Path   string // of the database, if NewRig opened it
 	Lib    *Library
 	Gate   *Gate
 	World  engine.World
@@ -32,7 +34,10 @@ type Rig struct {
 // NewRig opens a database and makes an engine of epoch 1 that nobody started.
 func NewRig(t testing.TB, lib *Library, change ...func(*engine.Options)) *Rig {
 	t.Helper()
-	return NewRigOn(t, testkit.Open(t, Lines()...), lib, change...)
+	path := filepath.Join(t.TempDir(), "test.db")
+	r := NewRigOn(t, testkit.OpenAt(t, path, Lines()...), lib, change...)
+	r.Path = path
+	return r
 }
 
 // NewRigOn makes the engine on a database that is open already.
