@@ -1,0 +1,413 @@
+package desk
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"countersign/internal/approvals"
+	"countersign/internal/audit"
+	"countersign/internal/canon"
+	"countersign/internal/engine"
+	"countersign/internal/id"
+	"countersign/internal/identity"
+	"countersign/internal/problem"
+	"countersign/internal/store"
+)
+
+// Approval returns a request with its current revision, everything the decider
+// is shown, and what became of it. Problems: not_found, forbidden.
+func (d *Desk) Approval(ctx context.Context, p identity.Principal, ref string) (out Approval, err error) {
+	if err := require(p, capApprovalsRead, "read approval requests"); err != nil {
+		return out, err
+	}
+	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
+		r, err := d.book.Get(ctx, q, Tenant, id.Approval(ref))
+		if err != nil {
+			return err
+		}
+		out, err = d.wholeView(ctx, q, r, p)
+		return err
+	})
+	return out, err
+}
+
+func (d *Desk) wholeView(ctx context.Context, q store.Querier, r approvals.Request, p identity.Principal) (Approval, error) {
+	out := requestView(r)
+	for _, fill := range []func(context.Context, store.Querier, approvals.Request, identity.Principal, *Approval) error{
+		d.fillEligible, d.fillHistory, d.fillRefusal, d.fillOutcome} {
+		if err := fill(ctx, q, r, p, &out); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// itemView is what a list row shows.
+func itemView(i approvals.Item) Approval {
+	out := Approval{
+		ID: string(i.ID), Kind: i.Kind, Revision: i.Revision, Status: string(i.Status), Digest: i.Digest, ParamsHash: i.ParamsHash,
+		Tool: i.Tool, ToolVersion: i.ToolVersion, Target: i.Target, Title: i.Title, Summary: i.Summary, Risk: i.Risk,
+		Initiator: Party{ID: string(i.Initiator), Name: i.InitiatorName}, OnBehalfOf: i.OnBehalfOf, Run: string(i.Run), Step: i.Path, Workflow: i.Workflow,
+		Key: i.Key, Policy: i.Policy, PolicyVersion: i.PolicyVersion, Rule: i.Rule, DecideBy: i.DecideBy, ExecuteBy: i.ExecuteBy,
+		RunVersion: i.RunVersion, CreatedAt: i.CreatedAt, Outcome: i.Outcome, ClosedBy: i.ClosedByName, ClosedWhy: i.ClosedWhy, ClosedAt: i.ClosedAt,
+		StartedAt: i.StartedAt, UpdatedAt: i.UpdatedAt,
+		Editable: []string{}, Sensitive: []string{}, PolicyTrace: []RuleTrace{}, Groups: []Group{}, Decisions: []DecisionView{}, Changes: []Change{}, Timeline: []Moment{},
+		Eligible: Eligible{Can: []Party{}, Excluded: []Excluded{}, DeadEnd: i.DeadEnd},
+	}
+	if i.ExecuteWithin > 0 {
+		out.ExecuteWithin = i.ExecuteWithin.String()
+	}
+	for _, g := range i.Groups {
+		out.Groups = append(out.Groups, Group{Name: g.Name, Need: g.Need, Have: g.Have})
+	}
+	return out
+}
+
+func requestView(r approvals.Request) Approval {
+	out := itemView(r.Item)
+	out.Params, out.Document, out.Request, out.Reason, out.Impact = r.Params, r.Document, r.FrozenRequest, r.Reason, r.Impact
+	out.Editable, out.Sensitive = append(out.Editable, r.Editable...), append(out.Sensitive, r.Sensitive...)
+	out.Supersedes, out.Why, out.Subject = r.Supersedes, r.Why, r.Subject
+	if r.Preview != nil {
+		out.Preview = r.Preview.Value
+		if !r.Preview.OK {
+			out.PreviewError = r.Preview.Error
+		}
+	}
+	out.Precondition, out.PreconditionMet = preconditionText(r.Precondition)
+	for _, t := range r.Ruling.Trace {
+		out.PolicyTrace = append(out.PolicyTrace, RuleTrace{Rule: t.Rule, Matched: t.Matched, Why: t.Why})
+	}
+	return out
+}
+
+func preconditionText(p *approvals.Reading) (text string, met bool) {
+	switch {
+	case p == nil:
+		return "", true
+	case !p.OK:
+		return "The precondition could not be read" + because(p.Error) + ".", false
+	case !p.Met:
+		return "The precondition does not hold" + because(p.Error) + ".", false
+	}
+	return "The precondition held when this was asked, at version " + pinText(p.Pin) + " of the target; it is checked again right before sending.", true
+}
+
+func (d *Desk) fillEligible(ctx context.Context, q store.Querier, r approvals.Request, p identity.Principal, out *Approval) error {
+	e, err := d.book.Eligibility(ctx, q, r.Tenant, r.ID, p.Person)
+	if err != nil {
+		return err
+	}
+	out.Eligible.You = e.May && p.Kind == identity.KindPerson && may(p, capDecide)
+	out.Eligible.Why, out.Eligible.DeadEnd = e.Why, e.DeadEnd
+	if p.Kind != identity.KindPerson {
+		out.Eligible.Why = "a machine's token never decides"
+	}
+	for _, c := range e.Can {
+		out.Eligible.Can = append(out.Eligible.Can, Party{ID: string(c.ID), Name: c.Name})
+	}
+	for _, x := range e.Excluded {
+		out.Eligible.Excluded = append(out.Eligible.Excluded, Excluded{Party{ID: string(x.Person.ID), Name: x.Person.Name}, x.Why})
+	}
+	return nil
+}
+
+// fillHistory gathers decisions, revisions and notes into the timeline, and
+// what changed against the revision before.
+func (d *Desk) fillHistory(ctx context.Context, q store.Querier, r approvals.Request, _ identity.Principal, out *Approval) error {
+	decisions, err := d.book.Decisions(ctx, q, r.Tenant, r.ID)
+	if err != nil {
+		return err
+	}
+	revisions, err := d.book.Revisions(ctx, q, r.Tenant, r.ID)
+	if err != nil {
+		return err
+	}
+	notes, err := d.book.Notes(ctx, q, r.Tenant, r.ID)
+	if err != nil {
+		return err
+	}
+	for _, dec := range decisions {
+		out.Decisions = append(out.Decisions, decisionView(dec))
+		out.Timeline = append(out.Timeline, Moment{At: dec.DecidedAt, What: verb(dec.Verdict) + fmt.Sprintf(" revision %d", dec.Revision), Who: dec.PersonName, Note: dec.Comment})
+	}
+	for _, rev := range revisions {
+		out.Timeline = append(out.Timeline, Moment{At: rev.CreatedAt, What: fmt.Sprintf("revision %d", rev.Revision), Who: rev.CausedBy.Name, Note: strings.TrimSpace(rev.Why + " " + rev.Comment)})
+	}
+	for _, n := range notes {
+		out.Timeline = append(out.Timeline, moment(n))
+	}
+	if !r.ClosedAt.IsZero() && r.Status != approvals.Approved {
+		out.Timeline = append(out.Timeline, Moment{At: r.ClosedAt, What: string(r.Status), Who: r.ClosedByName, Note: r.ClosedWhy})
+	}
+	slices.SortStableFunc(out.Timeline, func(a, b Moment) int { return a.At.Compare(b.At) })
+	if len(revisions) > 1 {
+		out.Changes, err = changesBetween(revisions[1].Subject, r.Subject)
+	}
+	return err
+}
+
+func verb(verdict string) string {
+	if verdict == approvals.VerdictReject {
+		return "rejected"
+	}
+	return "approved"
+}
+
+func moment(n approvals.Note) Moment {
+	switch n.Kind {
+	case approvals.NoteView:
+		return Moment{At: n.At, What: fmt.Sprintf("first saw revision %d", n.Revision), Who: n.By.Name}
+	case approvals.NoteExtension:
+		return Moment{At: n.At, What: "time to decide extended to " + n.DecideBy.Format(instantForm), Who: n.By.Name, Note: n.Text}
+	}
+	return Moment{At: n.At, What: "remark", Who: n.By.Name, Note: n.Text}
+}
+
+func decisionView(r approvals.DecisionRecord) DecisionView {
+	return DecisionView{ID: string(r.ID), Person: Party{ID: string(r.Person), Name: r.PersonName}, Verdict: r.Verdict, Digest: r.Digest, Revision: r.Revision,
+		Groups: append([]string{}, r.Groups...), Authority: r.Authority, Rule: r.Rule, PolicyVersion: r.PolicyVersion, Auth: r.Auth, Channel: r.Channel, Comment: r.Comment,
+		DecidedAt: r.DecidedAt, AuditEntry: r.AuditEntry, RetractedAt: r.RetractedAt}
+}
+
+func changesBetween(from, to json.RawMessage) ([]Change, error) {
+	all, err := approvals.DiffSubjects(from, to)
+	out := make([]Change, 0, len(all))
+	for _, c := range all {
+		out = append(out, Change{Pointer: c.Pointer, Old: c.Old, New: c.New})
+	}
+	return out, err
+}
+
+// paramChanges is the difference of two parameter documents.
+func paramChanges(from, to json.RawMessage) ([]Change, error) {
+	wrap := func(p json.RawMessage) (json.RawMessage, error) { return canon.Marshal(map[string]any{"params": p}) }
+	a, err := wrap(from)
+	if err != nil {
+		return nil, err
+	}
+	b, err := wrap(to)
+	if err != nil {
+		return nil, err
+	}
+	return changesBetween(a, b)
+}
+
+// fillRefusal links an earlier rejection of the same parameters.
+func (d *Desk) fillRefusal(ctx context.Context, q store.Querier, r approvals.Request, _ identity.Principal, out *Approval) error {
+	refused, err := d.book.PreviouslyRejected(ctx, q, r.Tenant, r.Initiator, r.Tool, r.ParamsHash)
+	if err != nil || refused.Request == "" || refused.Request == r.ID || refused.At.After(r.CreatedAt) {
+		return err
+	}
+	out.PreviousRefusal = fmt.Sprintf("%s rejected exactly these parameters on %s: %s", refused.ByName, refused.At.Format(instantForm), refused.Comment)
+	return nil
+}
+
+// fillOutcome adds the ledger row and where the run stands.
+func (d *Desk) fillOutcome(ctx context.Context, q store.Querier, r approvals.Request, _ identity.Principal, out *Approval) error {
+	run, err := d.engine.Run(ctx, q, r.Tenant, r.Run)
+	if err != nil {
+		return err
+	}
+	out.RunStatus = run.Status
+	if run.Status == engine.Blocked && run.Error != nil {
+		out.RunReason = run.Error.Message
+	}
+	if r.Action == "" {
+		return nil
+	}
+	e, err := d.engine.EffectOf(ctx, q, r.Tenant, r.Action)
+	if problem.HasCode(err, "not_found") {
+		return nil
+	}
+	out.Effect = &e
+	return err
+}
+
+// stale is the problem of a page that shows another revision than the current
+// one, with what changed since.
+func (d *Desk) stale(ctx context.Context, r approvals.Request, digest string) error {
+	stale := approvals.ErrStaleDigest.With("digest", r.Digest).With("revision", r.Revision)
+	_ = d.db.View(ctx, func(ctx context.Context, q store.Querier) error { // without the diff the answer still stands
+		revisions, err := d.book.Revisions(ctx, q, r.Tenant, r.ID)
+		if err != nil {
+			return err
+		}
+		for _, rev := range revisions {
+			if rev.Digest == digest {
+				changes, err := changesBetween(rev.Subject, r.Subject)
+				stale = stale.With("changes", changes)
+				return err
+			}
+		}
+		return nil
+	})
+	return stale
+}
+
+// RecordView notes that p saw the whole of a revision for the first time. It
+// never keeps anybody from reading: callers ignore its error.
+func (d *Desk) RecordView(ctx context.Context, p identity.Principal, ref string, revision int) error {
+	seen := false
+	err := d.db.View(ctx, func(ctx context.Context, q store.Querier) (err error) {
+		seen, err = d.book.HasSeen(ctx, q, Tenant, id.Approval(ref), revision, p.Person)
+		return err
+	})
+	if err != nil || seen {
+		return err
+	}
+	return d.db.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
+		first, err := d.book.Seen(ctx, tx, Tenant, id.Approval(ref), revision, approvals.Party{ID: p.Person, Name: p.Name})
+		if err != nil || !first {
+			return err
+		}
+		r, err := d.book.Get(ctx, tx, Tenant, id.Approval(ref))
+		if err != nil {
+			return err
+		}
+		_, err = d.log.Append(ctx, tx, d.entry(p, audit.Entry{Action: "approval.viewed", Subject: ref, Run: r.Run, Digest: r.Digest, Outcome: fmt.Sprintf("revision %d", revision)}))
+		return err
+	})
+}
+
+// explained puts a verdict into words for people.
+func (d *Desk) explained(ctx context.Context, q store.Querier, v approvals.Verdict) (Explanation, error) {
+	out := Explanation{Effect: string(v.Effect), Rule: v.Rule, Groups: []GroupView{}, Trace: []RuleTrace{}}
+	for _, t := range v.Trace {
+		out.Trace = append(out.Trace, RuleTrace{Rule: t.Rule, Matched: t.Matched, Why: t.Why})
+	}
+	for _, g := range v.Groups {
+		view := GroupView{Name: g.Name, Need: g.Need, Can: []Party{}}
+		people, err := d.members(ctx, q, g)
+		if err != nil {
+			return out, err
+		}
+		for _, m := range people {
+			view.Can = append(view.Can, Party{ID: string(m.ID), Name: m.Name})
+		}
+		out.Groups = append(out.Groups, view)
+	}
+	return out, nil
+}
+
+// members returns the active people who stand in a group.
+func (d *Desk) members(ctx context.Context, q store.Querier, g approvals.Group) (out []approvals.Person, err error) {
+	people := folk{d.people}
+	all, err := people.WithRole(ctx, q, Tenant, g.Role)
+	for _, p := range g.People {
+		who, err := people.Person(ctx, q, Tenant, p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, who)
+	}
+	for _, p := range all {
+		if p.Active {
+			out = append(out, p)
+		}
+	}
+	return out, err
+}
+
+// actionView is the story of a proposed action for the program that proposed
+// it.
+func (d *Desk) actionView(ctx context.Context, q store.Querier, run engine.Run) (ActionView, error) {
+	view := ActionView{ID: actionID(run.ID), Status: "proposed", Run: string(run.ID)}
+	request, err := d.requestOf(ctx, q, run.ID)
+	if err != nil {
+		return view, err
+	}
+	if request.ID != "" {
+		view.fill(request)
+		if err := d.fillLedger(ctx, q, request, &view); err != nil {
+			return view, err
+		}
+	}
+	if run.Status == engine.Failed && view.Status == "proposed" {
+		view.Status = "failed"
+	}
+	if run.Status == engine.Cancelled {
+		view.Status = "withdrawn"
+	}
+	view.Output, view.Advice = run.Output, advice(view, run)
+	return view, nil
+}
+
+// requestOf returns the request of a run of one action, or none.
+func (d *Desk) requestOf(ctx context.Context, q store.Querier, run id.Run) (approvals.Request, error) {
+	items, _, err := d.book.List(ctx, q, approvals.Filter{Tenant: Tenant, Run: run, Limit: 1})
+	if err != nil || len(items) == 0 {
+		return approvals.Request{}, err
+	}
+	return d.book.Get(ctx, q, Tenant, items[0].ID)
+}
+
+func (v *ActionView) fill(r approvals.Request) {
+	v.Status, v.Approval, v.ParamsHash, v.Digest, v.Params, v.Edited = string(r.Status), string(r.ID), r.ParamsHash, r.Digest, r.Params, r.Edited()
+	if n := len(r.Decisions); n > 0 {
+		last := decisionView(r.Decisions[n-1])
+		v.Decision = &last
+	}
+}
+
+func (d *Desk) fillLedger(ctx context.Context, q store.Querier, r approvals.Request, view *ActionView) error {
+	e, err := d.engine.EffectOf(ctx, q, Tenant, r.Action)
+	if problem.HasCode(err, "not_found") {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	view.Receipt = e.Receipt
+	if e.Status != engine.Prepared {
+		view.Status = e.Status
+	}
+	return nil
+}
+
+// advice tells a model, in words it cannot mistake, what to make of the state
+// of its action.
+func advice(v ActionView, run engine.Run) string {
+	switch v.Status {
+	case engine.Confirmed:
+		if v.Edited {
+			return "Executed once, with parameters that a person changed: those in params are what happened. It is done; do not repeat it or the original."
+		}
+		return "Executed once, as proposed. It is done; do not repeat it."
+	case "rejected":
+		return "Not run, and final: a person rejected it" + because(v.comment()) + ". Do not propose the same again."
+	case "denied":
+		return "Not run: the policy does not allow it. Do not propose the same again."
+	case "expired":
+		return "Not run: nobody decided, or it was not started, in time. That is not a rejection; ask the person you work for before you propose it again."
+	case engine.Refused:
+		return "Not run: the target refused it. Change what is wrong before you propose it again."
+	case engine.Unknown:
+		return "Nobody knows yet whether it happened. Do not repeat it; wait until a person or the target has said."
+	case engine.Abandoned, "withdrawn":
+		return "Given up. Do not repeat it without being asked to."
+	case "failed":
+		why := ""
+		if run.Error != nil {
+			why = run.Error.Message
+		}
+		return "Not run: it could not be proposed" + because(why) + "."
+	}
+	return "Not run yet. Wait for the outcome; do not propose it again meanwhile."
+}
+
+func (v ActionView) comment() string {
+	if v.Decision == nil {
+		return ""
+	}
+	return v.Decision.Comment
+}
+
+// actionID names the action of a run that one proposed action is; runOfAction
+// is its inverse.
+func actionID(run id.Run) string { return "act_" + strings.TrimPrefix(string(run), "run_") }
+
+func runOfAction(action string) id.Run { return id.Run("run_" + strings.TrimPrefix(action, "act_")) }

@@ -1,0 +1,111 @@
+// Package desk holds the use cases: what a person, a program or the engine may
+// do, each as one function that checks authority, opens the one transaction
+// that spans the packages below, and records it in the audit log.
+//
+// It guarantees that every surface (pages, API, command line, engine) decides
+// and acts through the same function, and that a change of runs, requests or
+// people commits together with its audit entry or not at all. It must not know
+// HTTP, HTML or flags.
+package desk
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"countersign/internal/approvals"
+	"countersign/internal/audit"
+	"countersign/internal/definitions"
+	"countersign/internal/engine"
+	"countersign/internal/identity"
+	"countersign/internal/live"
+	"countersign/internal/store"
+	"countersign/internal/tools"
+)
+
+// Tenant is the one workspace this release ships.
+const Tenant = "default"
+
+// Topics of the live hub.
+const (
+	TopicApprovals = "approvals"
+	TopicRuns      = "runs"
+	TopicEffects   = "effects"
+)
+
+// Options is what a desk is made of. All fields but Crash and Logger are
+// needed.
+type Options struct {
+	DB      *store.DB
+	Log     *audit.Log
+	People  *identity.Store
+	Hub     *live.Hub
+	World   *tools.World
+	Config  tools.Config
+	Owner   string // names this process in leases
+	Epoch   int64  // boot epoch of the folder
+	Workers int    // runs driven at once; zero: the engine's default
+	Crash   func(window, path string, pass int)
+	Logger  *slog.Logger
+}
+
+// Desk is the use cases over one database.
+type Desk struct {
+	db     *store.DB
+	log    *audit.Log
+	people *identity.Store
+	hub    *live.Hub
+	book   *approvals.Book
+	defs   *definitions.Library
+	engine *engine.Engine
+	world  *tools.World
+	config tools.Config
+	logger *slog.Logger
+
+	sweeper *sweeper
+	posture posture
+}
+
+// New returns a desk whose engine does not run yet: Start starts it.
+func New(o Options) *Desk {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	d := &Desk{db: o.DB, log: o.Log, people: o.People, hub: o.Hub, world: o.World, config: o.Config,
+		defs: definitions.NewLibrary(), logger: o.Logger}
+	d.book = approvals.New(folk{d.people})
+	d.engine = engine.New(engine.Options{
+		DB: o.DB, Gate: gate{d}, Recorder: recorder{d}, Library: d.defs, World: o.World, Config: o.Config,
+		Owner: o.Owner, Epoch: o.Epoch, Crash: o.Crash, Notify: o.Hub.Publish, Logger: o.Logger, Workers: o.Workers,
+	})
+	d.sweeper = newSweeper(d)
+	return d
+}
+
+// Start recovers what an earlier process left and begins to drive runs and to
+// expire what is due.
+func (d *Desk) Start(ctx context.Context) error {
+	if err := d.engine.Start(ctx); err != nil {
+		return fmt.Errorf("start the engine: %w", err)
+	}
+	d.sweeper.start()
+	return nil
+}
+
+// Stop lets what is under way finish until ctx ends. It may be called twice.
+func (d *Desk) Stop(ctx context.Context) error {
+	d.sweeper.stop()
+	return d.engine.Stop(ctx)
+}
+
+// Reader gives handlers one consistent reading of the database.
+func (d *Desk) Reader(ctx context.Context, fn func(ctx context.Context, q store.Querier) error) error {
+	return d.db.View(ctx, fn)
+}
+
+// Definitions is the stored workflows, tools and policies.
+func (d *Desk) Definitions() *definitions.Library { return d.defs }
+
+// longestWait bounds every waiting read (API.md: 60 s at most).
+const longestWait = 60 * time.Second

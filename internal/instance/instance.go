@@ -1,0 +1,148 @@
+// Package instance is one data folder, opened: its configuration, its lock,
+// its database and keys, and the desk over them.
+//
+// It guarantees that only the holder of the folder's lock drives runs, that
+// definitions are read whole or not at all, and that what was opened is closed
+// in the opposite order. It must not know HTTP or flags.
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"countersign/internal/approvals"
+	"countersign/internal/audit"
+	"countersign/internal/definitions"
+	"countersign/internal/desk"
+	"countersign/internal/engine"
+	"countersign/internal/identity"
+	"countersign/internal/live"
+	"countersign/internal/store"
+	"countersign/internal/tools"
+)
+
+// DatabaseFile is the name of the database inside the data folder.
+const DatabaseFile = "countersign.db"
+
+// Lines is the whole schema, in the order it is migrated.
+func Lines() []store.Line {
+	return []store.Line{audit.Migrations, identity.Migrations, definitions.Migrations, approvals.Migrations, engine.Migrations, desk.Migrations}
+}
+
+// Options says how a folder is opened.
+type Options struct {
+	Dir    string
+	Config Config
+	// Drive takes the folder's lock: only then may runs be driven. Without it
+	// the folder is opened for administration beside a running server.
+	Drive  bool
+	Holder string           // who holds the lock, for whoever finds it taken
+	Own    []netip.AddrPort // own listeners, which tools never reach
+	Crash  func(window, path string, pass int)
+	Logger *slog.Logger
+}
+
+// Instance is an open data folder.
+type Instance struct {
+	DB     *store.DB
+	Log    *audit.Log
+	Desk   *desk.Desk
+	Hub    *live.Hub
+	Config Config
+
+	lock *store.FolderLock
+}
+
+// Open opens the folder, which is made if it is missing. A folder that
+// another process drives gives a *store.HeldError when Drive is set.
+func Open(ctx context.Context, o Options) (_ *Instance, err error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data folder: %w", err)
+	}
+	i := &Instance{Config: o.Config}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, i.Close())
+		}
+	}()
+	epoch := int64(0)
+	if o.Drive {
+		if i.lock, err = store.AcquireFolder(o.Dir, o.Holder); err != nil {
+			return nil, err
+		}
+		epoch = i.lock.Epoch()
+	}
+	if i.DB, err = store.Open(ctx, store.Options{Path: filepath.Join(o.Dir, DatabaseFile), Lines: Lines(), Logger: o.Logger}); err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	if i.Log, err = audit.Open(ctx, i.DB, o.Dir); err != nil {
+		return nil, err
+	}
+	i.Hub = live.NewHub(epoch)
+	i.Desk, err = i.newDesk(o, epoch)
+	return i, err
+}
+
+func (i *Instance) newDesk(o Options, epoch int64) (*desk.Desk, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	config := tools.Config{"console": self}
+	for name, value := range o.Config.Values {
+		config[name] = value
+	}
+	locks := filepath.Join(o.Dir, "locks")
+	if err := os.MkdirAll(locks, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of locks: %w", err)
+	}
+	world := &tools.World{Secrets: o.Config.Secret, Allow: o.Config.Allow, Own: o.Own, LockDir: locks, Logger: o.Logger}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return desk.New(desk.Options{DB: i.DB, Log: i.Log, People: identity.New(), Hub: i.Hub, World: world, Config: config,
+		Owner: fmt.Sprintf("%s/%d/%d", host, os.Getpid(), epoch), Epoch: epoch, Crash: o.Crash, Logger: o.Logger}), nil
+}
+
+// LoadDefinitions reads the configured folders and installs what is new. The
+// error lists every fault with its place; nothing is installed then. Warnings
+// are returned for whoever started the program.
+func (i *Instance) LoadDefinitions(ctx context.Context) (warnings []string, err error) {
+	b, err := definitions.Read(definitions.Folders{
+		Workflows: os.DirFS(i.Config.Workflows), Tools: os.DirFS(i.Config.Tools), Policies: os.DirFS(i.Config.Policies)})
+	if err != nil {
+		return nil, err
+	}
+	_, err = i.Desk.Install(ctx, desk.Terminal(), b)
+	return b.Warnings, err
+}
+
+// Close closes what is open, the lock last. It may be called twice.
+func (i *Instance) Close() error {
+	var errs []error
+	if i.Hub != nil {
+		i.Hub.Close()
+	}
+	if i.Log != nil {
+		i.Log.Close()
+		i.Log = nil
+	}
+	if i.DB != nil {
+		errs = append(errs, i.DB.Close())
+		i.DB = nil
+	}
+	if i.lock != nil {
+		errs = append(errs, i.lock.Release())
+		i.lock = nil
+	}
+	return errors.Join(errs...)
+}
