@@ -181,7 +181,7 @@ func (e *Engine) appendCancelled(ctx context.Context, tx *store.Tx, r Run) (int6
 	}
 	ev := workflow.Event{Kind: workflow.Cancelled, At: tx.Now(),
 		Error: &workflow.Failure{Class: workflow.Permanent, Code: "cancelled", Message: r.CancelReason}}
-	head, err := putCheckpoint(ctx, tx, r.Tenant, r.ID, r.Version+1, r.head, Creator{Person: &r.cancelBy}, ev)
+	head, err := appendEvent(ctx, tx, r.Tenant, r.ID, r.Version+1, r.head, Creator{Person: &r.cancelBy}, ev)
 	return r.Version + 1, head, err
 }
 

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+	"time"
 
 	"countersign/internal/canon"
 	"countersign/internal/id"
@@ -22,50 +25,61 @@ const (
 const sqlPutCheckpoint = `INSERT INTO checkpoint (tenant, run, version, path, pass, kind, event, output, output_digest, creator,
 	engine, state_schema, digest, previous, created_at) VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15)`
 
-// sealed is what a checkpoint's digest is over.
-type sealed struct {
-	Type         string  `json:"type"`
-	Tenant       string  `json:"tenant"`
-	Run          id.Run  `json:"run"`
-	Version      int64   `json:"version"`
-	Event        string  `json:"event"`  // digest
-	Output       string  `json:"output"` // digest; empty: none
-	Creator      Creator `json:"creator"`
-	Engine       string  `json:"engine"`
-	StateSchema  int     `json:"state_schema"`
-	CreatedAt    string  `json:"created_at"` // microseconds; text, because numbers in JSON are doubles
-	PreviousSeal string  `json:"previous"`
+// seal is the digest of a checkpoint: over one line each for its type and its
+// parts, none of which can hold a line break (long parts stand as digests).
+func (c Checkpoint) seal(tenant string, run id.Run) string {
+	creator := digestOf([]byte(encode(c.Creator)))
+	return digestOf([]byte(strings.Join([]string{"countersign.checkpoint/1", digestOf([]byte(tenant)), string(run), strconv.FormatInt(c.Version, 10),
+		c.eventDigest, c.outputDigest, creator, c.Engine, strconv.Itoa(c.Schema), strconv.FormatInt(store.Micros(c.CreatedAt), 10), c.Previous}, "\n")))
 }
 
-func (c Checkpoint) seal(tenant string, run id.Run) (string, error) {
-	return canon.DigestOf(sealed{Type: "countersign.checkpoint/1", Tenant: tenant, Run: run, Version: c.Version,
-		Event: digestOf(c.Event), Output: c.outputDigest, Creator: c.Creator, Engine: c.Engine, StateSchema: c.Schema,
-		CreatedAt: fmt.Sprint(store.Micros(c.CreatedAt)), PreviousSeal: c.Previous})
+// entry is an event made ready to be recorded, so that the transaction only
+// has to write. Its time is that of the transaction.
+type entry struct {
+	ev           workflow.Event
+	body         json.RawMessage // canonical, without output and time: these have columns of their own
+	bodyDigest   string
+	outputDigest string // empty: no output
 }
 
-// putCheckpoint appends the event to the run's chain and returns its digest.
-func putCheckpoint(ctx context.Context, tx *store.Tx, tenant string, run id.Run, version int64, previous string, by Creator, ev workflow.Event) (string, error) {
-	output := ev.Output
-	ev.Output = nil
-	event, err := canon.Marshal(ev)
+func newEntry(ev workflow.Event) (entry, error) {
+	bare := ev
+	bare.Output, bare.At = nil, time.Time{}
+	body, err := canon.Marshal(bare)
 	if err != nil {
-		return "", fmt.Errorf("encode event %s: %w", ev, err)
+		return entry{}, fmt.Errorf("encode event %s: %w", ev, err)
 	}
-	c := Checkpoint{Version: version, Event: event, Creator: by, Engine: engineVersion, Schema: stateSchema, Previous: previous, CreatedAt: tx.Now()}
-	var digest any
-	if len(output) > 0 {
-		c.outputDigest = digestOf(output)
-		digest = c.outputDigest
+	n := entry{ev: ev, body: body, bodyDigest: digestOf(body)}
+	if len(ev.Output) > 0 {
+		n.outputDigest = digestOf(ev.Output)
 	}
-	if c.Digest, err = c.seal(tenant, run); err != nil {
-		return "", fmt.Errorf("seal checkpoint %d: %w", version, err)
+	return n, nil
+}
+
+// putCheckpoint appends the entry to the run's chain and returns its digest.
+func putCheckpoint(ctx context.Context, tx *store.Tx, tenant string, run id.Run, version int64, previous string, by Creator, n entry) (string, error) {
+	c := Checkpoint{Version: version, Creator: by, Engine: engineVersion, Schema: stateSchema, Previous: previous, CreatedAt: tx.Now(),
+		eventDigest: n.bodyDigest, outputDigest: n.outputDigest}
+	digest := c.seal(tenant, run)
+	var outputDigest any
+	if n.outputDigest != "" {
+		outputDigest = n.outputDigest
 	}
-	err = tx.ExecOne(ctx, sqlPutCheckpoint, tenant, string(run), version, ev.Path, ev.Pass, string(ev.Kind), string(event), text(output),
-		digest, encode(by), c.Engine, c.Schema, c.Digest, previous, store.Micros(c.CreatedAt))
+	err := tx.ExecOne(ctx, sqlPutCheckpoint, tenant, string(run), version, n.ev.Path, n.ev.Pass, string(n.ev.Kind), string(n.body), text(n.ev.Output),
+		outputDigest, encode(by), c.Engine, c.Schema, digest, previous, store.Micros(c.CreatedAt))
 	if err != nil {
 		return "", fmt.Errorf("append checkpoint %d: %w", version, err)
 	}
-	return c.Digest, nil
+	return digest, nil
+}
+
+// appendEvent makes the entry of one event and appends it.
+func appendEvent(ctx context.Context, tx *store.Tx, tenant string, run id.Run, version int64, previous string, by Creator, ev workflow.Event) (string, error) {
+	n, err := newEntry(ev)
+	if err != nil {
+		return "", err
+	}
+	return putCheckpoint(ctx, tx, tenant, run, version, previous, by, n)
 }
 
 const checkpointColumns = "version, path, event, output, output_digest, creator, engine, state_schema, digest, previous, created_at"
@@ -80,6 +94,7 @@ func scanCheckpoint(row scanner) (Checkpoint, error) {
 		return Checkpoint{}, err
 	}
 	c.Event, c.Output, c.outputDigest, c.CreatedAt = json.RawMessage(event), raw(output), outputDigest.String, fromMicros(created)
+	c.eventDigest = digestOf(c.Event)
 	return c, json.Unmarshal([]byte(creator), &c.Creator)
 }
 
@@ -162,14 +177,14 @@ func verify(ctx context.Context, q store.Querier, r Run) (chain, error) {
 // checkLink checks one checkpoint against the one before it.
 func checkLink(r Run, cp Checkpoint, previous string, version int64) error {
 	bad := func(what string) error { return &tampered{Version: version, What: what} }
-	switch seal, err := cp.seal(r.Tenant, r.ID); {
+	switch {
 	case cp.Version != version:
 		return bad("is missing")
 	case cp.Output != nil && digestOf(cp.Output) != cp.outputDigest:
 		return bad("holds another output than was recorded")
 	case cp.Previous != previous:
 		return bad("does not follow the one before it")
-	case err != nil || seal != cp.Digest:
+	case cp.seal(r.Tenant, r.ID) != cp.Digest:
 		return bad("does not match its digest")
 	}
 	return nil
@@ -182,6 +197,7 @@ func (c *chain) add(cp Checkpoint) error {
 	if err := json.Unmarshal(cp.Event, &ev); err != nil {
 		return &tampered{Version: cp.Version, What: "holds no event"}
 	}
+	ev.At = cp.CreatedAt
 	if cp.Output != nil {
 		ev.Output = cp.Output
 		c.outputs[stepKey{ev.Path, ev.Pass}] = recorded{cp.Version, cp.outputDigest}

@@ -26,29 +26,37 @@ type commit struct {
 	by      *Actor                                                   // a person made the checkpoints
 	settles bool                                                     // recorded although a cancel was asked for
 	wait    *wait                                                    // the run is released in the same transaction
+
+	made []step // the events as they are recorded
+}
+
+// step is one event on its way into the record, with the states around it.
+type step struct {
+	entry
+	before, after workflow.State
 }
 
 // write runs the commit. Either all of it is durable or nothing is; a driver
 // that was taken over gets ErrFenced, one whose run is to be cancelled
 // errCancelAsked.
 func (s *session) write(ctx context.Context, c *commit) error {
+	s.planned = nil
 	if err := s.ride(ctx, c); err != nil {
 		return err
 	}
 	s.around("before-commit", c.events)
-	given := len(c.events)
-	var state workflow.State
 	var next Run
 	err := s.e.update(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		c.events = c.events[:given]
-		state, next, err = s.apply(ctx, tx, c)
+		next, err = s.apply(ctx, tx, c)
 		return err
 	})
 	if err != nil {
 		s.planned = nil
 		return err
 	}
-	s.committed(state, next, c)
+	if err := s.committed(next, c); err != nil {
+		return err
+	}
 	s.around("after-commit", c.events)
 	return nil
 }
@@ -67,31 +75,40 @@ func (s *session) around(window string, events []workflow.Event) {
 	}
 }
 
-// ride adds the pure results that follow from the commit's events, so that
-// they need no commit of their own, and remembers what comes after them. The
-// outcome of an effect takes nobody along: until it is durable it is unknown.
+// ride makes the events ready and adds the pure results that follow from them,
+// so that they need no commit of their own; what comes after them is
+// remembered. The outcome of an effect takes nobody along: until it is durable
+// it is unknown.
 func (s *session) ride(ctx context.Context, c *commit) error {
-	s.planned = nil
-	if len(c.events) == 0 || c.also != nil || c.by != nil || c.settles || s.settled {
-		return nil
-	}
+	alone := c.also != nil || c.by != nil || c.settles || s.settled
 	state := s.state
 	for i := 0; i < len(c.events); i++ {
-		ev := &c.events[i]
-		ev.At = s.now
-		s.fitOutput(ev)
-		var err error
-		if state, err = s.wf.Apply(state, *ev); err != nil {
-			return s.illegal(err)
+		c.events[i].At = s.now
+		s.fitOutput(&c.events[i])
+		made, err := s.make(state, c.events[i])
+		if err != nil {
+			return err
 		}
-		if ev.Output != nil {
-			s.kept[stepKey{ev.Path, ev.Pass}] = ev.Output
+		c.made = append(c.made, made)
+		state = made.after
+		if o := made.ev.Output; o != nil {
+			s.kept[stepKey{made.ev.Path, made.ev.Pass}] = o
 		}
-		if i == len(c.events)-1 && !state.Over() && i < ridesMax {
+		if i == len(c.events)-1 && !alone && !state.Over() && i < ridesMax {
 			c.events = append(c.events, s.follows(ctx, state)...)
 		}
 	}
 	return nil
+}
+
+// make applies an event and encodes it.
+func (s *session) make(before workflow.State, ev workflow.Event) (step, error) {
+	after, err := s.wf.Apply(before, ev)
+	if err != nil {
+		return step{}, s.illegal(err)
+	}
+	n, err := newEntry(ev)
+	return step{n, before, after}, err
 }
 
 // follows gives the events of the next task if it is a pure one. Otherwise it
@@ -132,47 +149,62 @@ func tooLarge(size int) *workflow.Failure {
 }
 
 // apply is the transaction of a commit.
-func (s *session) apply(ctx context.Context, tx *store.Tx, c *commit) (workflow.State, Run, error) {
-	if c.also != nil {
-		if err := c.also(ctx, tx, c); err != nil {
-			return s.state, s.run, err
-		}
-	}
+func (s *session) apply(ctx context.Context, tx *store.Tx, c *commit) (Run, error) {
 	if c.with != nil {
 		if err := c.with(ctx, tx); err != nil {
-			return s.state, s.run, err
+			return s.run, err
 		}
 	}
-	state, r := s.state, s.run
+	if c.also != nil {
+		if err := s.decide(ctx, tx, c); err != nil {
+			return s.run, err
+		}
+	}
+	r, state := s.run, s.state
 	creator := Creator{Driver: s.e.o.Owner, Fence: r.Lease.Fence}
 	if c.by != nil {
 		creator = Creator{Person: c.by}
 	}
-	for i := range c.events {
-		ev := &c.events[i]
-		ev.At = tx.Now()
-		before := state
+	for _, m := range c.made {
 		var err error
-		if state, err = s.wf.Apply(before, *ev); err != nil {
-			return s.state, r, s.illegal(err)
-		}
-		if r.head, err = putCheckpoint(ctx, tx, r.Tenant, r.ID, r.Version+1, r.head, creator, *ev); err != nil {
-			return s.state, r, err
+		if r.head, err = putCheckpoint(ctx, tx, r.Tenant, r.ID, r.Version+1, r.head, creator, m.entry); err != nil {
+			return s.run, err
 		}
 		r.Version++
-		s.reflect(before, state, *ev, r.Version)
+		state = m.after
+		s.reflect(m.before, m.after, m.ev, r.Version)
 	}
 	for _, row := range s.dirty {
 		if err := putStep(ctx, tx, r.Tenant, r.ID, row); err != nil {
-			return s.state, r, fmt.Errorf("write step %s: %w", row.Path, err)
+			return s.run, fmt.Errorf("write step %s: %w", row.Path, err)
 		}
 	}
 	s.settle(&r, state, c, tx.Now())
 	if err := s.put(ctx, tx, r, c); err != nil {
-		return s.state, r, err
+		return s.run, err
 	}
 	tx.AfterCommit(func() { s.e.notify("runs", string(r.ID)) })
-	return state, r, nil
+	return r, nil
+}
+
+// decide has the gate or the ledger say, inside the transaction, which events
+// there are.
+func (s *session) decide(ctx context.Context, tx *store.Tx, c *commit) error {
+	c.events, c.made = nil, nil
+	if err := c.also(ctx, tx, c); err != nil {
+		return err
+	}
+	state := s.state
+	for _, ev := range c.events {
+		ev.At = tx.Now()
+		made, err := s.make(state, ev)
+		if err != nil {
+			return err
+		}
+		c.made = append(c.made, made)
+		state = made.after
+	}
+	return nil
 }
 
 // reflect brings the step rows in line with the state an event led to.
@@ -283,24 +315,40 @@ func (s *session) refused(ctx context.Context, tx *store.Tx) error {
 	return fmt.Errorf("engine: run %s is at version %d, its driver at %d", s.run.ID, now.Version, s.run.Version)
 }
 
-// committed makes what is durable the session's own.
-func (s *session) committed(state workflow.State, r Run, c *commit) {
+// committed makes what is durable the session's own, with the time of the
+// transaction.
+func (s *session) committed(r Run, c *commit) error {
 	version := s.run.Version
-	for _, ev := range c.events {
+	for _, m := range c.made {
 		version++
-		if len(ev.Output) > 0 {
-			k := stepKey{ev.Path, ev.Pass}
-			s.outputs[k] = recorded{version, digestOf(ev.Output)}
+		if err := s.advance(m, r.UpdatedAt); err != nil {
+			return err
+		}
+		if len(m.ev.Output) > 0 {
+			k := stepKey{m.ev.Path, m.ev.Pass}
+			s.outputs[k] = recorded{version, m.outputDigest}
 			delete(s.kept, k)
-			s.keep(k, ev.Output)
+			s.keep(k, m.ev.Output)
 		}
 	}
-	s.state, s.run, s.now = state, r, r.UpdatedAt
+	s.run, s.now = r, r.UpdatedAt
 	clear(s.dirty)
 	s.left = r.Lease.Owner == ""
-	if len(c.events) > 0 {
-		s.log.Debug("committed", "version", r.Version, "step", r.Step, "status", r.Status)
+	return nil
+}
+
+// advance moves the state over a recorded event. Only where outputs age does
+// the exact time matter, so that the event has to be applied again.
+func (s *session) advance(m step, at time.Time) (err error) {
+	if !s.ages {
+		s.state = m.after
+		return nil
 	}
+	m.ev.At = at
+	if s.state, err = s.wf.Apply(s.state, m.ev); err != nil {
+		return s.illegal(err)
+	}
+	return nil
 }
 
 // illegal is a broken invariant of ours: the planner refuses what the engine

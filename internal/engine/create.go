@@ -96,7 +96,7 @@ func (e *Engine) insert(ctx context.Context, tx *store.Tx, c Creation) (Run, err
 		return Run{}, fmt.Errorf("encode start: %w", err)
 	}
 	by := c.Actor
-	head, err := putCheckpoint(ctx, tx, c.Tenant, run, 1, "", Creator{Person: &by}, workflow.Event{Kind: workflow.Started, At: now, Data: data})
+	head, err := appendEvent(ctx, tx, c.Tenant, run, 1, "", Creator{Person: &by}, workflow.Event{Kind: workflow.Started, At: now, Data: data})
 	if err != nil {
 		return Run{}, err
 	}

@@ -129,7 +129,7 @@ func (e *Engine) goOn(ctx context.Context, tx *store.Tx, run Run, eff Effect, ki
 			}
 			row.Error, row.ErrorClass = ev.Error, ev.Error.Class
 		}
-		if head, err = putCheckpoint(ctx, tx, run.Tenant, run.ID, version, head, Creator{Person: &by}, ev); err != nil {
+		if head, err = appendEvent(ctx, tx, run.Tenant, run.ID, version, head, Creator{Person: &by}, ev); err != nil {
 			return err
 		}
 	}

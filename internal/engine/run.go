@@ -126,7 +126,7 @@ type Step struct {
 type Checkpoint struct {
 	Version   int64           `json:"version"`
 	Path      string          `json:"path"`
-	Event     json.RawMessage `json:"event"` // without the output
+	Event     json.RawMessage `json:"event"` // without output and time
 	Output    json.RawMessage `json:"output,omitempty"`
 	Creator   Creator         `json:"creator"`
 	Engine    string          `json:"engine"`
@@ -135,6 +135,7 @@ type Checkpoint struct {
 	Previous  string          `json:"previous"`
 	CreatedAt time.Time       `json:"created_at"`
 
+	eventDigest  string
 	outputDigest string
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"countersign/internal/canon"
@@ -25,6 +26,7 @@ type session struct {
 
 	run     Run // as of the last commit
 	wf      *workflow.Workflow
+	ages    bool // some step has fresh_for
 	info    workflow.RunInfo
 	state   workflow.State
 	steps   map[stepKey]*Step
@@ -114,6 +116,7 @@ func (s *session) define(ctx context.Context, q store.Querier, c chain) error {
 		return gone(fmt.Sprintf("version %d of workflow %s (%s)", s.run.WorkflowVersion, s.run.Workflow, s.run.WorkflowDigest), err)
 	}
 	s.wf = wf
+	s.ages = slices.ContainsFunc(wf.Steps(), func(st workflow.StepInfo) bool { return st.FreshFor > 0 })
 	for name, digest := range s.run.tools {
 		t, err := s.e.o.Library.Tool(ctx, q, s.run.Tenant, digest)
 		if err == nil && t.Digest != digest {

@@ -51,7 +51,7 @@ CREATE TABLE checkpoint (
   path          TEXT    NOT NULL,
   pass          INTEGER NOT NULL,
   kind          TEXT    NOT NULL,
-  event         TEXT    NOT NULL, -- canonical JSON without the output
+  event         TEXT    NOT NULL, -- canonical JSON without output and time
   output        TEXT,             -- canonical JSON
   output_digest TEXT,
   creator       TEXT    NOT NULL,
