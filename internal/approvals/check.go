@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"countersign/internal/canon"
 	"countersign/internal/id"
@@ -143,26 +142,26 @@ func differs(s Subject, digest string, live Item) string {
 // deadlines compares decide-by and execute-by with what follows from the
 // subject, its extensions and the last approval.
 func (c *Checked) deadlines(s Subject, live Item, extended int64) string {
-	by, err := unstamp(s.DecideBy)
-	if err != nil {
+	decideBy, err := unstamp(s.DecideBy)
+	executeBy, err2 := unstamp(s.ExecuteBy)
+	if err != nil || err2 != nil {
 		return "the stored subject can't be read"
 	}
 	if extended > 0 {
-		by = store.FromMicros(extended)
+		decideBy = store.FromMicros(extended)
 	}
-	if !by.Equal(live.DecideBy) {
+	if !decideBy.Equal(live.DecideBy) {
 		return "decide-by was changed"
 	}
-	var last time.Time
 	for _, d := range c.Decisions {
-		if d.DecidedAt.After(last) {
-			last = d.DecidedAt
-		}
-		if d.DecidedAt.After(by) || d.DecidedAt.Equal(by) {
+		if !d.DecidedAt.Before(decideBy) {
 			return "a decision is later than decide-by"
 		}
+		if by := d.DecidedAt.Add(micros(s.ExecuteWithinUs)); live.Status == Approved && by.After(executeBy) {
+			executeBy = by
+		}
 	}
-	if live.Status == Approved && !live.ExecuteBy.Equal(last.Add(micros(s.ExecuteWithinUs))) {
+	if (live.Status == Approved || live.Status == Allowed) && !executeBy.Equal(live.ExecuteBy) {
 		return "execute-by was changed"
 	}
 	return ""

@@ -145,6 +145,15 @@ func TestCheck_AStatusWithoutDecisionsIsFound(t *testing.T) {
 	}
 }
 
+func TestCheck_ALongerAllowanceIsFound(t *testing.T) {
+	d := newDesk(t)
+	r := d.open(d.refund(says(approvals.Allow)))
+	testkit.Outsider(t, d.path, `UPDATE request SET execute_by = execute_by + 1`, `UPDATE revision SET created_at = created_at + 1`)
+	if c := d.check(r.ID); c.Tampered != "execute-by was changed" {
+		t.Errorf("tampered = %q", c.Tampered)
+	}
+}
+
 func TestRows_ThatAreHistoryCannotBeChanged(t *testing.T) {
 	d := newDesk(t)
 	r := d.ask(role("finance", 2))

@@ -166,7 +166,8 @@ type draft struct {
 
 // draft completes the subject with the verdict and deadlines and seals it.
 func (b *Book) draft(ctx context.Context, q store.Querier, s Subject, v Verdict, at times) (draft, error) {
-	s.Policy, s.DecideBy, s.ExecuteWithinUs = rulingOf(v), stamp(at.decideBy), v.ExecuteWithin.Microseconds()
+	s.Policy, s.ExecuteWithinUs = rulingOf(v), v.ExecuteWithin.Microseconds()
+	s.DecideBy, s.ExecuteBy = stamp(at.decideBy), stamp(at.executeBy)
 	d := draft{status: opening(v.Effect), times: at, verdict: v}
 	var err error
 	if d.raw, d.digest, err = s.seal(); err != nil {

@@ -81,7 +81,8 @@ type Subject struct {
 
 	Policy Ruling `json:"policy"`
 
-	DecideBy        string `json:"decide_by,omitzero"` // RFC 3339; extensions are stored apart
+	DecideBy        string `json:"decide_by,omitzero"`  // RFC 3339; extensions are stored apart
+	ExecuteBy       string `json:"execute_by,omitzero"` // of what the policy allowed; otherwise it counts from the approval
 	ExecuteWithinUs int64  `json:"execute_within_us"`
 	RunVersion      int64  `json:"run_version"`
 	RequestedAt     string `json:"requested_at"`
