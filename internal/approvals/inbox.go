@@ -160,11 +160,13 @@ type Counts struct {
 	Unknown         int // decided by the person, with an unknown outcome
 }
 
+// decide_by is there for the index of what is pending, which is short where
+// the table is long.
 const sqlCounts = `SELECT
-	(SELECT count(*) FROM request WHERE tenant = $1 AND status = 'pending'),
-	(SELECT count(*) FROM request WHERE tenant = $1 AND status = 'pending' AND dead_end <> ''),
-	(SELECT count(DISTINCT r.id) FROM decision d JOIN request r ON r.tenant = d.tenant AND r.id = d.request
-		WHERE d.tenant = $1 AND d.person = $2 AND r.outcome = 'unknown')`
+	(SELECT count(*) FROM request WHERE tenant = $1 AND status = 'pending' AND decide_by > 0),
+	(SELECT count(*) FROM request WHERE tenant = $1 AND status = 'pending' AND decide_by > 0 AND dead_end <> ''),
+	(SELECT count(*) FROM request r WHERE r.tenant = $1 AND r.outcome = 'unknown'
+		AND EXISTS (SELECT 1 FROM decision d WHERE d.tenant = $1 AND d.request = r.id AND d.person = $2))`
 
 // Counts counts for the person.
 func (b *Book) Counts(ctx context.Context, q store.Querier, tenant string, person id.Person) (Counts, error) {

@@ -2,6 +2,7 @@ package approvals_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -204,6 +205,14 @@ func TestDecidedBy_ListsUnknownOutcomesFirst(t *testing.T) {
 			d.must(func(ctx context.Context, tx *store.Tx) error { return d.Settled(ctx, tx, tenant, r.ID, outcome) })
 		}
 	}
+	d.view(func(ctx context.Context, q store.Querier) error {
+		mine, err := d.Counts(ctx, q, tenant, named("ana"))
+		others, err2 := d.Counts(ctx, q, tenant, named("ben"))
+		if mine.Unknown != 2 || others.Unknown != 0 {
+			t.Errorf("ana has %d unknown outcomes, ben %d; want 2 and 0", mine.Unknown, others.Unknown)
+		}
+		return errors.Join(err, err2)
+	})
 	want := []string{fmt.Sprint(ids[3], " unknown"), fmt.Sprint(ids[1], " unknown"), fmt.Sprint(ids[5], " "), fmt.Sprint(ids[4], " confirmed"),
 		fmt.Sprint(ids[2], " "), fmt.Sprint(ids[0], " ")}
 	for _, limit := range []int{1, 2, 5, 50} {

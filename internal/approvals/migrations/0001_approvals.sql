@@ -54,6 +54,7 @@ CREATE UNIQUE INDEX request_id ON request (id);
 CREATE UNIQUE INDEX request_step ON request (tenant, run, path, pass);
 CREATE INDEX request_pending ON request (tenant, decide_by, created_at, id) WHERE status = 'pending';
 CREATE INDEX request_running ON request (tenant, execute_by) WHERE status IN ('approved', 'allowed') AND outcome IN ('', 'not_done');
+CREATE INDEX request_unknown ON request (tenant, id) WHERE outcome = 'unknown';
 CREATE INDEX request_newest ON request (tenant, created_at, id);
 CREATE INDEX request_rejected ON request (tenant, tool, params_hash) WHERE status = 'rejected';
 
