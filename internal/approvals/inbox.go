@@ -160,12 +160,12 @@ type Counts struct {
 	Unknown         int // decided by the person, with an unknown outcome
 }
 
-// decide_by is there for the index of what is pending, which is short where
-// the table is long.
+// decide_by and id are there for the indexes of what is pending and unknown,
+// which are short where the table is long.
 const sqlCounts = `SELECT
 	(SELECT count(*) FROM request WHERE tenant = $1 AND status = 'pending' AND decide_by > 0),
 	(SELECT count(*) FROM request WHERE tenant = $1 AND status = 'pending' AND decide_by > 0 AND dead_end <> ''),
-	(SELECT count(*) FROM request r WHERE r.tenant = $1 AND r.outcome = 'unknown'
+	(SELECT count(*) FROM request r WHERE r.tenant = $1 AND r.id > '' AND r.outcome = 'unknown'
 		AND EXISTS (SELECT 1 FROM decision d WHERE d.tenant = $1 AND d.request = r.id AND d.person = $2))`
 
 // Counts counts for the person.

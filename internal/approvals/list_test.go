@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -235,4 +237,39 @@ func TestDecidedBy_ListsUnknownOutcomesFirst(t *testing.T) {
 			t.Errorf("pages of %d (-want +got):\n%s", limit, diff)
 		}
 	}
+}
+
+func TestQueries_UseTheIndexesMadeForThem(t *testing.T) {
+	d := newDesk(t)
+	d.view(func(ctx context.Context, q store.Querier) error {
+		for query, indexes := range approvals.ShortQueries {
+			args := make([]any, strings.Count(query, "$"))
+			for i := range args {
+				args[i] = 1
+			}
+			rows, err := q.Query(ctx, "EXPLAIN QUERY PLAN "+query, args...)
+			if err != nil {
+				return err
+			}
+			plan := ""
+			for rows.Next() {
+				var n, parent, unused int
+				var step string
+				if err := rows.Scan(&n, &parent, &unused, &step); err != nil {
+					return err
+				}
+				plan += step + "\n"
+			}
+			rows.Close()
+			for _, index := range indexes {
+				if !strings.Contains(plan, index) {
+					t.Errorf("%s\ndoes not use %s:\n%s", query, index, plan)
+				}
+			}
+			if strings.Contains(plan, "SCAN") && !strings.Contains(plan, "SCAN CONSTANT ROW") || strings.Contains(plan, "request_newest") && !slices.Contains(indexes, "request_newest") {
+				t.Errorf("%s\nwalks the table:\n%s", query, plan)
+			}
+		}
+		return nil
+	})
 }
