@@ -10,5 +10,5 @@ import "embed"
 
 // Files holds workflows/, tools/, policies/, documents/ and a configuration.
 //
-//go:embed workflows tools policies documents console.yaml shop-token
+//go:embed workflows tools policies documents kb console.yaml shop-token
 var Files embed.FS
