@@ -72,6 +72,19 @@ func (s *Server) order(id string, past []Effect) Order {
 	return o
 }
 
+// Order returns what the shop knows of an order, for the demo's agent, which
+// reads the shop before it asks for something.
+func (s *Server) Order(id string) (Order, error) {
+	past, err := s.ledger.Effects()
+	if err != nil {
+		return Order{}, err
+	}
+	if _, err := strconv.ParseUint(id, 10, 64); err != nil {
+		return Order{}, fmt.Errorf("there is no order %q", id)
+	}
+	return s.order(id, past), nil
+}
+
 func (s *Server) getOrder(w http.ResponseWriter, r *http.Request) {
 	past, err := s.ledger.Effects()
 	if err != nil {
