@@ -167,9 +167,6 @@ type Act struct {
 	Reason         string   // as typed before an error; untrusted
 	ReasonError    string
 	PasswordError  string
-	// Draft names the stored draft of this person's text: the script keeps it
-	// in the session.
-	Draft string
 }
 
 // Execution is what became of an approved action.

@@ -2,6 +2,7 @@ package parts
 
 // Field is one input of a form, usually made from a JSON Schema.
 type Field struct {
+	ID    string // of the control; made from Name when empty
 	Name  string // of the form field; for values of a document its JSON Pointer
 	Label string
 	Hint  string // what is expected, with limits: "whole number, 1 to 1,000,000"
