@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"countersign/internal/engine"
 	. "countersign/internal/engine/enginetest"
@@ -133,12 +132,7 @@ func TestCancel_AsksTheTargetOnceMore(t *testing.T) {
 		}
 		return tools.Answer{Happened: true, Outcome: Done(`{}`)}
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer stop()
-	if _, err := r.Engine.Drive(ctx, run.ID); err != nil {
-		t.Fatal(err)
-	}
-	wantStatus(t, r.Run(run.ID), engine.Retrying)
+	wantStatus(t, once(t, r, run.ID), engine.Retrying)
 	if got, err := r.Engine.Cancel(t.Context(), run.ID, "stop", Person); err != nil || engine.Final(got.Status) {
 		t.Fatalf("before it is settled: %s, %v", got.Status, err)
 	}
@@ -166,6 +160,7 @@ func TestCancel_WinsOverWhatIsApprovedAndNotSent(t *testing.T) {
 // Every command on a run in every status: each either works or is a conflict
 // that says why, and afterwards the engine still drives other runs.
 func TestCommands_OnEveryStatus(t *testing.T) {
+	bg := context.Background()
 	statuses := []string{engine.Queued, engine.Running, engine.WaitingApproval, engine.WaitingInput, engine.Sleeping, engine.Retrying, engine.Blocked,
 		engine.Completed, engine.RunRejected, engine.RunExpired, engine.Failed, engine.Cancelled}
 	commands := map[string]func(r *Rig, run engine.Run) error{
@@ -174,25 +169,26 @@ func TestCommands_OnEveryStatus(t *testing.T) {
 			return err
 		},
 		"resume stale": func(r *Rig, run engine.Run) error {
-			_, err := r.Engine.Resume(t.Context(), run.ID, 999, Person)
+			_, err := r.Engine.Resume(bg, run.ID, 999, Person)
 			return err
 		},
-		"drive": func(r *Rig, run engine.Run) error { _, err := r.Engine.Drive(t.Context(), run.ID); return err },
+		"drive": func(r *Rig, run engine.Run) error { _, err := r.Engine.Drive(bg, run.ID); return err },
 		"cancel": func(r *Rig, run engine.Run) error {
 			_, err := r.Engine.Cancel(t.Context(), run.ID, "x", Person)
 			return err
 		},
 		"wake": func(r *Rig, run engine.Run) error {
-			return r.DB.Update(t.Context(), func(ctx context.Context, tx *store.Tx) error { return r.Engine.Wake(ctx, tx, run.ID) })
+			return r.DB.Update(bg, func(ctx context.Context, tx *store.Tx) error { return r.Engine.Wake(ctx, tx, run.ID) })
 		},
 		"resolve": func(r *Rig, run engine.Run) error {
-			_, err := r.Engine.Resolve(t.Context(), r.Effects(run.ID)[0].ID, engine.Resolution{Outcome: engine.GiveUp, Evidence: "x"}, Person)
+			_, err := r.Engine.Resolve(bg, r.Effects(run.ID)[0].ID, engine.Resolution{Outcome: engine.GiveUp, Evidence: "x"}, Person)
 			return err
 		},
 	}
 	for _, status := range statuses {
 		for name, command := range commands {
 			t.Run(status+"/"+name, func(t *testing.T) {
+				t.Parallel()
 				r, run := standing(t, "write.plain")
 				run = r.Drive(run.ID)
 				finished := any(nil)

@@ -50,6 +50,9 @@ func (s *session) awaitDocument(ctx context.Context, t workflow.Task) (*wait, er
 	case Pending:
 		return s.pending(ctx, t, r, nil)
 	case Allowed, Approved:
+		if stale := s.wf.Stale(s.state, t.Path, s.now); len(stale) > 0 {
+			return nil, s.outdated(ctx, t, nil, r, stale)
+		}
 		s.crash("before-commit", t.Path, t.Pass)
 		return nil, s.write(ctx, &commit{also: func(ctx context.Context, tx *store.Tx, c *commit) error {
 			if tx.ClockSuspect() {

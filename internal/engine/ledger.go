@@ -168,11 +168,11 @@ var errLate = errors.New("engine: the effect was settled by somebody else")
 // settle moves the row along one edge, if it is still where eff says.
 func (e *Engine) settle(ctx context.Context, tx *store.Tx, r Run, eff *Effect, res resolution) error {
 	now := tx.Now()
-	resolved := any(store.Micros(now))
+	resolved, resolver := any(store.Micros(now)), actorName(res.by)
 	if res.status == Unknown {
-		resolved = nil
+		resolved, resolver = nil, ""
 	}
-	n, err := tx.Exec(ctx, sqlResolve, res.status, res.ref, text(res.receipt), res.message, resolved, actorName(res.by), res.evidence,
+	n, err := tx.Exec(ctx, sqlResolve, res.status, res.ref, text(res.receipt), res.message, resolved, resolver, res.evidence,
 		nullable(res.reconcile), res.count, store.Micros(now), eff.Tenant, string(eff.ID), eff.Status, eff.Attempts, eff.fence)
 	if err != nil {
 		return fmt.Errorf("settle effect %s: %w", eff.ID, err)
@@ -188,6 +188,9 @@ func (e *Engine) settle(ctx context.Context, tx *store.Tx, r Run, eff *Effect, r
 	if res.ref != "" {
 		eff.ExternalRef = res.ref
 	}
+	if res.status != Unknown && res.status != NotDone {
+		tx.AfterCommit(func() { e.forget(string(eff.ID)) })
+	}
 	if eff.Approval != "" && was != res.status {
 		if err := e.o.Gate.Settled(ctx, tx, eff.Approval, res.status); err != nil {
 			return fmt.Errorf("tell request %s how it ended: %w", eff.Approval, err)
@@ -195,6 +198,15 @@ func (e *Engine) settle(ctx context.Context, tx *store.Tx, r Run, eff *Effect, r
 	}
 	return e.ledgered(ctx, tx, r, *eff, res.by, map[string]any{"key": eff.Key, "attempt": eff.Attempts, "from": was,
 		"message": res.message, "external_ref": eff.ExternalRef, "receipt": eff.Receipt, "evidence": res.evidence})
+}
+
+// forget lets the world throw away what it kept for an effect that is settled.
+func (e *Engine) forget(effect string) {
+	if w, ok := e.o.World.(interface{ Forget(effect string) error }); ok {
+		if err := w.Forget(effect); err != nil {
+			e.log.Warn("forget effect", "effect", effect, "error", err)
+		}
+	}
 }
 
 // ledgered records a transition and tells the pages.

@@ -27,8 +27,15 @@ func (s *session) reconcile(ctx context.Context, t workflow.Task, act action, ef
 	if !ok {
 		return s.askAPerson(t, eff, "The tool "+act.Tool+" is not the one that was sent with."), nil
 	}
-	if running, err := s.e.o.World.StillRunning(string(eff.ID)); err != nil || running {
+	switch running, err := s.e.o.World.StillRunning(string(eff.ID)); {
+	case running:
 		return s.unsettled(ctx, t, eff, "An earlier try of it still runs.", time.Time{})
+	case err != nil && eff.ReconcileCount < ReconcileMax:
+		s.log.Error("look for a child that still runs", "effect", eff.ID, "error", err)
+		eff.ReconcileCount++
+		return s.unsettled(ctx, t, eff, "Whether an earlier try still runs could not be read.", time.Time{})
+	case err != nil:
+		return s.askAPerson(t, eff, "Whether an earlier try still runs could not be read."), nil
 	}
 	if tool.CanQuery() && eff.ReconcileCount < ReconcileMax {
 		return s.query(ctx, t, tool, eff)

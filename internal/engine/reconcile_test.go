@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"countersign/internal/engine"
 	. "countersign/internal/engine/enginetest"
@@ -128,10 +127,7 @@ func TestReconcile_ATryThatDidNotHappenSaysNothingOfTheOneBefore(t *testing.T) {
 		}
 		return tools.Outcome{Status: tools.NotDone, Class: tools.ClassTransient, Message: "connection refused"}
 	}
-	r.Exec(`UPDATE step SET attempts = attempts`)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	got, _ := r.Engine.Drive(ctx, run.ID)
+	got := once(t, r, run.ID)
 	if e := r.Effects(run.ID)[0]; e.Status != engine.Unknown || sent < 2 {
 		t.Errorf("after %d tries the effect is %s and the run %s; want unknown", sent, e.Status, got.Status)
 	}
@@ -178,10 +174,7 @@ func TestReconcile_QuestionsAreBounded(t *testing.T) {
 	r.Script.OnQuery = func(context.Context, *tools.Tool, tools.Sending) tools.Answer { return tools.Answer{Unknown: true} }
 	for range 3 * engine.ReconcileMax {
 		r.Exec(`UPDATE effect SET reconcile_at = 1 WHERE status = 'unknown'`)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		_, _ = r.Engine.Drive(ctx, run.ID)
-		cancel()
-		if run = r.Run(run.ID); run.Status == engine.Blocked {
+		if run = once(t, r, run.ID); run.Status == engine.Blocked {
 			break
 		}
 		if run.Status != engine.Retrying || run.WaitingFor[0].Kind != engine.WaitRetry || run.WaitingFor[0].Until.IsZero() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"countersign/internal/id"
+	"countersign/internal/problem"
 	"countersign/internal/store"
 	"countersign/internal/workflow"
 )
@@ -23,8 +24,11 @@ const driveWaitMax = time.Minute
 // that far; its row says why.
 func (e *Engine) resume(ctx context.Context, run id.Run, expected int64, by Actor) (*session, Run, error) {
 	r, l, err := e.claim(ctx, run, expected, by)
-	if err != nil || l == nil {
-		return nil, r, err
+	if err != nil {
+		return nil, r, errors.Join(err, e.recordRefusal(ctx, r, expected, by, err))
+	}
+	if l == nil {
+		return nil, r, nil
 	}
 	s, err := e.open(ctx, r, l, by)
 	if err == nil {
@@ -42,6 +46,18 @@ func (e *Engine) resume(ctx context.Context, run id.Run, expected int64, by Acto
 		err = errors.Join(err, s.stumble(ctx, err))
 	}
 	return nil, s.run, err
+}
+
+// recordRefusal audits that a person's resume was refused, and why.
+func (e *Engine) recordRefusal(ctx context.Context, r Run, expected int64, by Actor, why error) error {
+	p := problem.From(why)
+	if by.Kind == ActorEngine || p.Kind != problem.Conflict || r.ID == "" {
+		return nil
+	}
+	return e.update(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return e.record(ctx, tx, Record{Tenant: r.Tenant, Actor: by, Action: "run.resume_refused", Subject: string(r.ID), Run: r.ID, Digest: r.head,
+			Outcome: p.Code, Payload: map[string]any{"version": r.Version, "expected": expected, "status": r.Status}})
+	})
 }
 
 // carry drives a session to its end. A simulated crash passes through.

@@ -203,6 +203,22 @@ func TestPoison_IsSetAsideAndOthersGoOn(t *testing.T) {
 	settle(t, r, run.ID, engine.WaitingApproval)
 }
 
+// once drives the run one time, as the loop does: it does not wait for retries.
+func once(t *testing.T, r *Rig, run id.Run) engine.Run {
+	t.Helper()
+	if _, err := r.Engine.Resume(t.Context(), run, -1, engine.Actor{Kind: engine.ActorEngine}); err != nil {
+		t.Fatal(err)
+	}
+	for range 5000 {
+		if got := r.Run(run); got.Lease.Owner == "" {
+			return got
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("the drive does not end")
+	return engine.Run{}
+}
+
 // settle waits until a run that others drive has the status.
 func settle(t *testing.T, r *Rig, run id.Run, status string) {
 	t.Helper()

@@ -7,6 +7,8 @@ import (
 
 	"countersign/internal/engine"
 	. "countersign/internal/engine/enginetest"
+	"countersign/internal/store"
+	"countersign/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -14,14 +16,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestCrash_InEveryWindowOfEveryKindOfTool(t *testing.T) {
-	for _, p := range Points() {
-		t.Run(p.String(), func(t *testing.T) {
-			t.Parallel()
-			out := NewOutside(t)
-			p.Survive(t, NewRig(t, NewLibrary(t, AllTools...), out.Use), out)
-		})
-	}
+func TestEngine_Conforms(t *testing.T) {
+	Conformance(t, func(t testing.TB) *store.DB { return testkit.Open(t, Lines()...) })
 }
 
 func TestParseCrash(t *testing.T) {

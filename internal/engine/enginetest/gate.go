@@ -205,3 +205,24 @@ func Settlement(ctx context.Context, q store.Querier, apr id.Approval) (string, 
 	r, err := read(ctx, q, apr)
 	return r.settled, err
 }
+
+// Edit gives every request other bytes and another key, with a digest that
+// fits, as an edit and its approval would.
+func Edit(ctx context.Context, db *store.DB, frozen, key string) error {
+	return db.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
+		var apr id.Approval
+		if err := tx.QueryRow(ctx, "SELECT id FROM fake_request").Scan(&apr); err != nil {
+			return err
+		}
+		r, err := read(ctx, tx, apr)
+		if err != nil {
+			return err
+		}
+		r.request, r.key = json.RawMessage(frozen), key
+		digest, err := r.subject()
+		if err != nil {
+			return err
+		}
+		return tx.ExecOne(ctx, "UPDATE fake_request SET request = $1, key = $2, digest = $3 WHERE id = $4", frozen, key, digest, string(apr))
+	})
+}

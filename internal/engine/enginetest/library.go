@@ -29,22 +29,34 @@ func NewLibrary(t testing.TB, sources ...string) *Library {
 	t.Helper()
 	l := &Library{tools: map[string]*tools.Tool{}, byDigest: map[string]*tools.Tool{}, workflows: map[string]*workflow.Workflow{}}
 	for i, src := range sources {
-		tool, err := tools.Compile(fmt.Sprintf("tool%d.yaml", i), []byte(src))
-		if err != nil {
-			t.Fatalf("compile tool: %v", err)
-		}
+		tool := compiled(t, &toolCache, src, func() (*tools.Tool, error) { return tools.Compile(fmt.Sprintf("tool%d.yaml", i), []byte(src)) })
 		l.tools[tool.Name], l.byDigest[tool.Digest] = tool, tool
 	}
 	return l
 }
 
+// Compiled definitions are immutable, so all tests of a process share them.
+var toolCache, workflowCache sync.Map
+
+func compiled[T any](t testing.TB, cache *sync.Map, key string, compile func() (T, error)) T {
+	t.Helper()
+	if v, ok := cache.Load(key); ok {
+		return v.(T)
+	}
+	v, err := compile()
+	if err != nil {
+		t.Fatalf("compile: %v", err)
+	}
+	cache.Store(key, v)
+	return v
+}
+
 // Add compiles a workflow.
 func (l *Library) Add(t testing.TB, src string) *workflow.Workflow {
 	t.Helper()
-	w, err := workflow.Compile("workflow.yaml", []byte(src), catalog{l})
-	if err != nil {
-		t.Fatalf("compile workflow: %v", err)
-	}
+	w := compiled(t, &workflowCache, src+fmt.Sprint(l.Digests()), func() (*workflow.Workflow, error) {
+		return workflow.Compile("workflow.yaml", []byte(src), catalog{l})
+	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.workflows[w.Digest] = w

@@ -40,6 +40,13 @@ func NewRig(t testing.TB, lib *Library, change ...func(*engine.Options)) *Rig {
 	return r
 }
 
+// NewRigClock is NewRig with a clock that the test sets.
+func NewRigClock(t testing.TB, lib *Library, now func() time.Time, change ...func(*engine.Options)) *Rig {
+	t.Helper()
+	db := testkit.OpenWith(t, store.Options{Lines: Lines(), Now: now})
+	return NewRigOn(t, db, lib, append(change, func(o *engine.Options) { o.Now = now })...)
+}
+
 // NewRigOn makes the engine on a database that is open already.
 func NewRigOn(t testing.TB, db *store.DB, lib *Library, change ...func(*engine.Options)) *Rig {
 	t.Helper()

@@ -93,7 +93,7 @@ steps:
     action: ` + tool + `
     with: {text: "${steps.look.output.text}"}
     reason: "because"
-    retry: {max_attempts: 4, base: 10ms, max_delay: 50ms, budget: 1m}
+    retry: {max_attempts: 4, base: 10ms, max_delay: 50ms, budget: 10m}
   - id: sum
     set: {done: "${steps.write.status}"}
 output: "${steps.sum.output}"
