@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"countersign/internal/desk"
-	"countersign/internal/id"
 	"countersign/internal/identity"
 	"countersign/internal/problem"
 )
@@ -35,30 +34,26 @@ func accounts() []Account {
 }
 
 // populate finds or adds the people and makes new tokens.
-func (d *Demo) populate(ctx context.Context) error {
+func (d *Demo) populate(ctx context.Context) (err error) {
 	d.Accounts, d.Tokens = accounts(), map[string]string{}
 	people := map[string]identity.Person{}
 	for _, a := range d.Accounts {
-		p, err := d.person(ctx, a)
-		if err != nil {
+		if people[a.Email], err = d.person(ctx, a); err != nil {
 			return fmt.Errorf("add %s: %w", a.Name, err)
 		}
-		people[a.Email] = p
 	}
 	dev, ana := people["dev@demo.example"], people["ana@demo.example"]
-	if err := d.revokeOld(ctx, map[string]id.Person{"agent": dev.ID, "operator": ana.ID}); err != nil {
-		return fmt.Errorf("revoke the tokens of the last start: %w", err)
-	}
-	for _, t := range []identity.NewToken{
-		{Name: "agent", Owner: dev.ID, Life: 30 * 24 * time.Hour, Scopes: []string{"runs:write", "runs:read", "actions:propose", "approvals:read"}},
-		{Name: "operator", Owner: ana.ID, Personal: true, Life: 24 * time.Hour,
+	tokens := map[string]identity.NewToken{
+		// A machine's requests are shown under its token's name.
+		"agent": {Name: "Dev's support agent", Owner: dev.ID, Life: 30 * 24 * time.Hour,
+			Scopes: []string{"runs:write", "runs:read", "actions:propose", "approvals:read"}},
+		"operator": {Name: "demo operator", Owner: ana.ID, Personal: true, Life: 24 * time.Hour,
 			Scopes: []string{"runs:read", "approvals:read", "approvals:decide", "operate", "audit:read"}},
-	} {
-		secret, _, err := d.Instance.Desk.CreateToken(ctx, desk.Terminal(), t)
-		if err != nil {
-			return fmt.Errorf("make the token %s: %w", t.Name, err)
+	}
+	for name, t := range tokens {
+		if d.Tokens[name], err = d.renew(ctx, t); err != nil {
+			return fmt.Errorf("make the token %s: %w", name, err)
 		}
-		d.Tokens[t.Name] = secret
 	}
 	agent, err := d.Instance.Desk.TokenPrincipal(ctx, d.Tokens["agent"])
 	d.cast = cast{agent: agent, ana: scripted(ana), ben: scripted(people["ben@demo.example"])}
@@ -75,22 +70,23 @@ func (d *Demo) person(ctx context.Context, a Account) (identity.Person, error) {
 	return d.Instance.Desk.AddPerson(ctx, desk.Terminal(), identity.NewPerson{Email: a.Email, Name: a.Name, Password: a.Password, Roles: a.Roles})
 }
 
-// revokeOld ends the tokens of earlier starts, by name and owner: their
-// secrets were shown once and are stored nowhere.
-func (d *Demo) revokeOld(ctx context.Context, owners map[string]id.Person) error {
+// renew makes the token in place of the one of an earlier start, whose secret
+// was shown once and is stored nowhere.
+func (d *Demo) renew(ctx context.Context, n identity.NewToken) (secret string, err error) {
 	all, err := d.Instance.Desk.Tokens(ctx, desk.Terminal(), true)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, t := range all {
-		if owner, ours := owners[t.Name]; !ours || t.Owner != owner || !t.Revoked.IsZero() {
+		if t.Name != n.Name || t.Owner != n.Owner || !t.Revoked.IsZero() {
 			continue
 		}
 		if err := d.Instance.Desk.RevokeToken(ctx, desk.Terminal(), t.ID); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return nil
+	secret, _, err = d.Instance.Desk.CreateToken(ctx, desk.Terminal(), n)
+	return secret, err
 }
 
 // scripted is the person acting by the demo's script; the audit log says so.
