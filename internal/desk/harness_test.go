@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http/httptest"
 	"net/netip"
 	"os"
@@ -117,7 +118,8 @@ func (w *world) must(err error) {
 func (w *world) open() {
 	w.t.Helper()
 	var err error
-	w.inst, err = instance.Open(w.t.Context(), instance.Options{Dir: w.dir, Config: w.config, Drive: true, Holder: "test"})
+	w.inst, err = instance.Open(w.t.Context(), instance.Options{Dir: w.dir, Config: w.config, Drive: true, Holder: "test",
+		Logger: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))})
 	w.must(err)
 	w.desk = w.inst.Desk
 	_, err = w.inst.LoadDefinitions(w.t.Context())
