@@ -53,10 +53,11 @@ func (e *Engine) open(ctx context.Context, r Run, l *lease, by Actor) (*session,
 		steps: map[stepKey]*Step{}, dirty: map[stepKey]*Step{}, kept: map[stepKey]json.RawMessage{}, tools: map[string]*tools.Tool{}}
 	var c chain
 	err := e.o.DB.View(ctx, func(ctx context.Context, q store.Querier) (err error) {
-		if s.run, err = runByID(ctx, q, r.ID); err != nil {
+		now, err := runByID(ctx, q, r.ID)
+		if err != nil {
 			return err
 		}
-		s.now = s.run.UpdatedAt
+		s.run, s.now = now, now.UpdatedAt
 		if c, err = verify(ctx, q, s.run); err != nil {
 			return err
 		}
