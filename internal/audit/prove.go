@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -131,4 +132,15 @@ func (l *Log) Proof(ctx context.Context, q store.Querier, tenant string, e id.En
 		p.Path = append(p.Path, h.String())
 	}
 	return p, nil
+}
+
+// Payload returns what the entry at seq says a salted digest of; empty when it
+// has none or it was erased.
+func (l *Log) Payload(ctx context.Context, q store.Querier, tenant string, seq int64) (json.RawMessage, error) {
+	var payload []byte
+	err := q.QueryRow(ctx, `SELECT payload FROM audit_payload WHERE tenant = $1 AND seq = $2`, tenant, seq).Scan(&payload)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return payload, err
 }

@@ -138,8 +138,9 @@ func (g gate) unproven(ctx context.Context, tx *store.Tx, c approvals.Checked) (
 	if c.Request.Status == approvals.Allowed {
 		return g.unprovenRuling(ctx, tx, c)
 	}
+	complete := false // one of them is on record as the one that completed it
 	for _, dec := range c.Decisions {
-		if dec.Verdict != "approve" {
+		if dec.Verdict != approvals.VerdictApprove {
 			continue
 		}
 		if dec.AuditEntry == "" {
@@ -153,7 +154,13 @@ func (g gate) unproven(ctx context.Context, tx *store.Tx, c approvals.Checked) (
 			return fmt.Sprintf("the audit entry of the decision of %s is about something else", dec.PersonName), nil
 		case e.Digest != c.Digest || dec.Digest != c.Digest:
 			return fmt.Sprintf("%s decided on another digest", dec.PersonName), nil
+		case !e.Time.Equal(dec.DecidedAt):
+			return fmt.Sprintf("%s decided at another time", dec.PersonName), nil
 		}
+		complete = complete || e.Outcome == string(approvals.Approved)
+	}
+	if !complete && c.Request.Status == approvals.Approved {
+		return "no decision on record completed it", nil
 	}
 	return "", nil
 }

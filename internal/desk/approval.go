@@ -49,7 +49,7 @@ func (d *Desk) wholeView(ctx context.Context, q store.Querier, r approvals.Reque
 func itemView(i approvals.Item) Approval {
 	out := Approval{
 		ID: string(i.ID), Kind: i.Kind, Revision: i.Revision, Status: string(i.Status), Digest: i.Digest, ParamsHash: i.ParamsHash,
-		Tool: i.Tool, ToolVersion: i.ToolVersion, Target: i.Target, Title: i.Title, Summary: i.Summary, Risk: i.Risk,
+		Tool: i.Tool, ToolDigest: i.ToolDigest, ToolVersion: i.ToolVersion, Target: i.Target, Title: i.Title, Summary: i.Summary, Risk: i.Risk,
 		Initiator: Party{ID: string(i.Initiator), Name: i.InitiatorName}, OnBehalfOf: i.OnBehalfOf, Run: string(i.Run), Step: i.Path, Workflow: i.Workflow,
 		Key: i.Key, Policy: i.Policy, PolicyVersion: i.PolicyVersion, Rule: i.Rule, DecideBy: i.DecideBy, ExecuteBy: i.ExecuteBy,
 		RunVersion: i.RunVersion, CreatedAt: i.CreatedAt, Outcome: i.Outcome, ClosedBy: i.ClosedByName, ClosedWhy: i.ClosedWhy, ClosedAt: i.ClosedAt,
@@ -72,12 +72,15 @@ func requestView(r approvals.Request) Approval {
 	out.Editable, out.Sensitive = append(out.Editable, r.Editable...), append(out.Sensitive, r.Sensitive...)
 	out.Supersedes, out.Why, out.Subject = r.Supersedes, r.Why, r.Subject
 	if r.Preview != nil {
-		out.Preview = r.Preview.Value
+		out.Preview, out.PreviewAt = r.Preview.Value, r.Preview.At
 		if !r.Preview.OK {
 			out.PreviewError = r.Preview.Error
 		}
 	}
 	out.Precondition, out.PreconditionMet = preconditionText(r.Precondition)
+	if r.Precondition != nil {
+		out.PreconditionAt = r.Precondition.At
+	}
 	for _, t := range r.Ruling.Trace {
 		out.PolicyTrace = append(out.PolicyTrace, RuleTrace{Rule: t.Rule, Matched: t.Matched, Why: t.Why})
 	}

@@ -3,6 +3,7 @@ package desk
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"countersign/internal/audit"
 	"countersign/internal/definitions"
@@ -32,13 +33,19 @@ func (d *Desk) Install(ctx context.Context, p identity.Principal, b *definitions
 
 // DefinitionView is one stored definition as the API shows it.
 type DefinitionView struct {
-	Kind    string `json:"kind"`
-	Name    string `json:"name"`
-	Version int    `json:"version"`
-	Digest  string `json:"digest"`
-	File    string `json:"file"`
-	Source  string `json:"source"`
-	InForce bool   `json:"in_force"`
+	Kind     string          `json:"kind"`
+	Name     string          `json:"name"`
+	Version  int             `json:"version"`
+	Digest   string          `json:"digest"`
+	File     string          `json:"file"`
+	Source   string          `json:"source"`
+	InForce  bool            `json:"in_force"`
+	Title    string          `json:"title,omitempty"`
+	Risk     string          `json:"risk,omitempty"`    // tools
+	Effect   string          `json:"effect,omitempty"`  // tools: read or write
+	Honesty  string          `json:"honesty,omitempty"` // write tools: how near to exactly once
+	Since    time.Time       `json:"since"`
+	Compiled json.RawMessage `json:"-"`
 }
 
 // DefinitionList lists the definitions of a kind, empty for all.
@@ -50,19 +57,48 @@ func (d *Desk) DefinitionList(ctx context.Context, p identity.Principal, kind st
 		all, err := d.defs.List(ctx, q, Tenant, definitions.Kind(kind), "")
 		page.Items = make([]DefinitionView, 0, len(all))
 		for _, s := range all {
-			page.Items = append(page.Items, DefinitionView{Kind: string(s.Kind), Name: s.Name, Version: s.Version, Digest: s.Digest, File: s.File, Source: s.Source, InForce: s.InForce})
+			v, err := d.definitionView(ctx, q, s)
+			if err != nil {
+				return err
+			}
+			page.Items = append(page.Items, v)
 		}
 		return err
 	})
 	return page, err
 }
 
+// definitionView describes a stored version; one that this program cannot
+// read is shown by its name and source alone.
+func (d *Desk) definitionView(ctx context.Context, q store.Querier, s definitions.Summary) (DefinitionView, error) {
+	v := DefinitionView{Kind: string(s.Kind), Name: s.Name, Version: s.Version, Digest: s.Digest, File: s.File, Source: s.Source, InForce: s.InForce, Since: s.Created}
+	switch s.Kind {
+	case definitions.KindWorkflow:
+		if w, err := d.defs.Workflow(ctx, q, Tenant, s.Digest); err == nil {
+			v.Title, v.Compiled = w.Title, w.Compiled
+		}
+	case definitions.KindTool:
+		if t, err := d.defs.Tool(ctx, q, Tenant, s.Digest); err == nil {
+			v.Title, v.Risk, v.Effect, v.Compiled = t.Title, t.Risk, "read", t.Compiled
+			if t.Write {
+				v.Effect, v.Honesty = "write", t.Honesty()
+			}
+		}
+	case definitions.KindPolicy:
+		if p, err := d.defs.Policy(ctx, q, Tenant, s.Digest); err == nil {
+			v.Compiled = p.Compiled
+		}
+	}
+	return v, ctx.Err()
+}
+
 // Explanation says who would have to approve a call, and why.
 type Explanation struct {
-	Effect string      `json:"effect"` // allow, deny, approve
-	Rule   string      `json:"rule"`
-	Groups []GroupView `json:"groups"`
-	Trace  []RuleTrace `json:"trace"`
+	Summary string      `json:"summary,omitempty"` // what the call would do
+	Effect  string      `json:"effect"`            // allow, deny, approve
+	Rule    string      `json:"rule"`
+	Groups  []GroupView `json:"groups"`
+	Trace   []RuleTrace `json:"trace"`
 }
 
 // GroupView is one group that would have to agree.
@@ -92,6 +128,7 @@ func (d *Desk) Explain(ctx context.Context, p identity.Principal, in Explain) (o
 			return err
 		}
 		out, err = d.explained(ctx, q, verdict)
+		out.Summary = f.summary
 		return err
 	})
 	return out, err
@@ -117,6 +154,6 @@ func (d *Desk) imagined(ctx context.Context, q store.Querier, p identity.Princip
 	if err != nil {
 		return facts{}, err
 	}
-	return facts{tenant: Tenant, tool: t.Name, toolVersion: t.Version, risk: t.Risk, target: about.Target,
+	return facts{tenant: Tenant, tool: t.Name, toolVersion: t.Version, risk: t.Risk, target: about.Target, summary: about.Summary,
 		workflow: in.Workflow, params: params, initiator: p.Person, onBehalfOf: in.OnBehalfOf}, nil
 }

@@ -66,3 +66,62 @@ func (d *Desk) Attention(ctx context.Context, p identity.Principal) (out []engin
 	})
 	return out, err
 }
+
+// Asked is what a target said when it was asked about an effect now.
+type Asked struct {
+	Happened, DidNot bool // neither: it did not say
+	Message          string
+	Body             []byte // JSON
+}
+
+// AskTarget asks the target about an unknown effect, and changes nothing.
+// Problems: forbidden, not_found, cannot_ask.
+func (d *Desk) AskTarget(ctx context.Context, p identity.Principal, ref string) (out Asked, err error) {
+	if err := require(p, capOperate, "ask targets"); err != nil {
+		return out, err
+	}
+	answer, err := d.engine.Ask(ctx, Tenant, id.Effect(ref))
+	if err != nil {
+		return out, err
+	}
+	return Asked{Happened: answer.Happened, DidNot: answer.DidNot, Message: answer.Outcome.Message, Body: answer.Evidence}, nil
+}
+
+// EffectStory is a ledger row with what a page shows beside it.
+type EffectStory struct {
+	Effect   engine.Effect
+	Request  []byte // JSON: what was sent, secrets by name
+	Summary  string // what it was about
+	CanQuery bool
+	Resend   string // how long the key protects a second sending; empty: not declared
+	Risk     string
+	Run      engine.Run
+}
+
+// EffectStory returns one ledger row with its request. Problems: not_found,
+// forbidden.
+func (d *Desk) EffectStory(ctx context.Context, p identity.Principal, ref string) (out EffectStory, err error) {
+	if err := require(p, capRunsRead, "read effects"); err != nil {
+		return out, err
+	}
+	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
+		if out.Effect, err = d.engine.Effect(ctx, q, Tenant, id.Effect(ref)); err != nil {
+			return err
+		}
+		out.Request = out.Effect.Request()
+		if out.Run, err = d.engine.Run(ctx, q, Tenant, out.Effect.Run); err != nil {
+			return err
+		}
+		if r, err := d.book.Get(ctx, q, Tenant, out.Effect.Approval); err == nil {
+			out.Summary, out.Risk = r.Summary, r.Risk
+		}
+		if t, err := d.defs.Tool(ctx, q, Tenant, out.Effect.ToolDigest); err == nil {
+			out.CanQuery = t.CanQuery()
+			if ttl, ok := t.CanResend(); ok {
+				out.Resend = ttl.String()
+			}
+		}
+		return nil
+	})
+	return out, err
+}

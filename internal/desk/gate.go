@@ -102,6 +102,7 @@ func (d *Desk) closed(ctx context.Context, tx *store.Tx, r approvals.Request, by
 type facts struct {
 	tenant             string
 	tool, risk, target string
+	summary            string // for people; no policy sees it
 	toolVersion        int
 	workflow           string
 	params             json.RawMessage

@@ -95,6 +95,7 @@ type Approval struct {
 	Digest          string          `json:"digest"`
 	ParamsHash      string          `json:"params_hash"`
 	Tool            string          `json:"tool"`
+	ToolDigest      string          `json:"tool_digest"`
 	ToolVersion     int             `json:"tool_version"`
 	Target          string          `json:"target"`
 	Title           string          `json:"title,omitempty"`
@@ -109,6 +110,8 @@ type Approval struct {
 	Preview         json.RawMessage `json:"preview,omitempty"`
 	PreviewError    string          `json:"preview_error,omitempty"`
 	Precondition    string          `json:"precondition,omitempty"` // what was found, in words
+	PreconditionAt  time.Time       `json:"precondition_at,omitzero"`
+	PreviewAt       time.Time       `json:"preview_at,omitzero"`
 	PreconditionMet bool            `json:"precondition_met"`
 	Risk            string          `json:"risk"`
 	Initiator       Party           `json:"initiator"`

@@ -35,15 +35,17 @@ func (e *Engine) resume(ctx context.Context, run id.Run, expected int64, by Acto
 		return s, s.run, nil
 	}
 	defer l.stop()
-	if _, blocked := errors.AsType[*workflow.Failure](err); blocked {
-		if r.cancelled { // what cannot be continued can still be closed
-			return nil, r, e.cancelHeld(ctx, r)
-		}
-		s.finish(ctx, err)
-		return nil, r, nil
+	fail, blocked := errors.AsType[*workflow.Failure](err)
+	switch {
+	case blocked && r.cancelled: // what cannot be continued can still be closed
+		err = e.cancelHeld(ctx, r)
+	case blocked:
+		err = s.block(ctx, fail, "")
+	default:
+		e.log.Error("open run", "run", run, "error", err)
+		err = errors.Join(err, s.stumble(ctx, err))
 	}
-	s.finish(ctx, err)
-	return nil, r, err
+	return nil, s.run, err
 }
 
 // recordRefusal audits that a person's resume was refused, and why.

@@ -53,11 +53,10 @@ func (e *Engine) open(ctx context.Context, r Run, l *lease, by Actor) (*session,
 		steps: map[stepKey]*Step{}, dirty: map[stepKey]*Step{}, kept: map[stepKey]json.RawMessage{}, tools: map[string]*tools.Tool{}}
 	var c chain
 	err := e.o.DB.View(ctx, func(ctx context.Context, q store.Querier) (err error) {
-		now, err := runByID(ctx, q, r.ID)
-		if err != nil {
+		if s.run, err = runByID(ctx, q, r.ID); err != nil {
 			return err
 		}
-		s.run, s.now = now, now.UpdatedAt
+		s.now = s.run.UpdatedAt
 		if c, err = verify(ctx, q, s.run); err != nil {
 			return err
 		}

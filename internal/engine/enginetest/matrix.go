@@ -16,15 +16,13 @@ type Point struct {
 
 func (p Point) String() string { return fmt.Sprintf("%s/%s/%s", p.Kind.Tool, p.Policy, p.Point) }
 
-// Points lists every window that the write of ReadThenWrite passes, for every
-// kind of tool, approved and allowed, and those of its other steps once.
+// Points lists every window that a run of ReadThenWrite passes, for every kind
+// of tool, approved and allowed.
 func Points() (all []Point) {
 	for _, k := range Kinds {
 		for _, policy := range []string{engine.Pending, engine.Allowed} {
 			for _, w := range []string{"before", "before-commit", "after-commit"} {
-				if k.Tool == "write.plain" {
-					all = append(all, Point{k, w + ":look", policy}, Point{k, w + ":sum", policy})
-				}
+				all = append(all, Point{k, w + ":look", policy}, Point{k, w + ":sum", policy})
 			}
 			for _, w := range engine.Windows {
 				all = append(all, Point{k, w.Name + ":write", policy})

@@ -1,0 +1,297 @@
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"countersign/internal/approvals"
+	"countersign/internal/canon"
+	"countersign/internal/desk"
+	"countersign/internal/engine"
+	"countersign/internal/identity"
+	"countersign/web/templates/pages"
+	"countersign/web/templates/parts"
+)
+
+// approvalView is a request in whatever state it is.
+func (b *Browser) approvalView(a desk.Approval, f decisionForm, p identity.Principal) pages.ApprovalView {
+	url := address("/approvals/", a.ID)
+	v := pages.ApprovalView{
+		ID: a.ID, URL: url, Status: status(a.Status), Revision: a.Revision, Clocks: b.clocks(a), Banner: f.banner, Diff: f.diff,
+		Document: a.Kind == approvals.KindDocument, Sentence: heading(a), Target: a.Target, Who: a.Initiator.Name, OnBehalf: a.OnBehalfOf, Unbound: a.OnBehalfOf != "",
+		Run: parts.Link{Text: a.Workflow + " " + shortID(a.Run), URL: address("/runs/", a.Run)}, Step: a.Step, Asked: b.at(a.CreatedAt), Attempts: a.PreviousRefusal,
+		Risk: a.Risk, Impact: a.Impact, Preview: b.preview(a), Params: params(a, f.armed == a.Digest), Request: document("The request as it will be sent; secrets by name", a.Request),
+		Reason: a.Reason, ReasonAuthor: a.Initiator.Name, Policy: policy(a), Digest: a.Digest, ParamsHash: a.ParamsHash, Verify: "console approval show " + a.ID + " --data DIR",
+		SubjectURL: url + "/subject", Timeline: b.timeline(a), Flow: flow(a), Comment: &pages.CommentForm{Action: url + "/comments", Error: f.remark},
+	}
+	if a.Tool != "" {
+		v.Tool = parts.Link{Text: fmt.Sprintf("%s %d", a.Tool, a.ToolVersion), URL: fmt.Sprintf("/definitions/tool/%s/%d", a.Tool, a.ToolVersion)}
+	}
+	if a.Precondition != "" {
+		v.Checks = []pages.Check{{Text: a.Precondition, Tone: map[bool]string{true: "good", false: "bad"}[a.PreconditionMet], At: b.at(a.PreconditionAt)}}
+	}
+	if f.banner != nil {
+		v.Draft = f.reason
+	} else if a.Why != "" && a.Status == "pending" && a.Revision > 1 {
+		v.Banner = &parts.Notice{Tone: "info", Title: fmt.Sprintf("This is revision %d", a.Revision), Text: a.Why}
+		v.Diff = diffValues("What changed", fmt.Sprintf("revision %d", a.Revision-1), a.Changes)
+	}
+	switch a.Status {
+	case "pending":
+		v.Act = act(a, f)
+	case "approved", "allowed":
+		v.Execution = b.execution(a, f, p)
+	default:
+		v.Ended = b.ended(a)
+	}
+	if a.RunStatus == engine.Blocked && a.Status != "pending" && (a.Effect == nil || a.Effect.Status != engine.Unknown) && a.Outcome != engine.Confirmed {
+		v.Ended = b.blocked(a)
+	}
+	return v
+}
+
+func (b *Browser) clocks(a desk.Approval) []parts.Clock {
+	var out []parts.Clock
+	if a.Status == "pending" && !a.DecideBy.IsZero() {
+		left := a.DecideBy.Sub(now())
+		out = append(out, parts.Clock{Label: "Decide by", Time: b.at(a.DecideBy), Urgent: left > 0 && left < time.Hour, Passed: left <= 0, Ticks: true})
+	}
+	switch {
+	case !a.ExecuteBy.IsZero() && a.StartedAt.IsZero():
+		left := a.ExecuteBy.Sub(now())
+		out = append(out, parts.Clock{Label: "Start by", Time: b.at(a.ExecuteBy), Urgent: left > 0 && left < 15*time.Minute, Passed: left <= 0, Ticks: true})
+	case a.ExecuteWithin != "" && a.Status == "pending":
+		out = append(out, parts.Clock{Label: "Start by", Time: parts.Time{Relative: within(a.ExecuteWithin), Absolute: within(a.ExecuteWithin)}})
+	}
+	return out
+}
+
+func within(s string) string {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return s + " after approval"
+	}
+	return distance(d) + " after approval"
+}
+
+func (b *Browser) preview(a desk.Approval) *pages.Preview {
+	if len(a.Preview) == 0 && a.PreviewError == "" {
+		return nil
+	}
+	return &pages.Preview{Failed: a.PreviewError, At: b.at(a.PreviewAt), Values: parts.Values{Caption: "Measured at the target", Rows: leaves(a.Preview, "", nil)}}
+}
+
+// params are the parameters, or the document, leaf by leaf, with what changed
+// against the revision before.
+func params(a desk.Approval, unfold bool) parts.Values {
+	v := parts.Values{Caption: fmt.Sprintf("Parameters of revision %d", a.Revision), Unfold: unfold, MustOpen: a.Risk == "high" || a.Risk == "critical"}
+	whole := a.Params
+	if a.Kind == approvals.KindDocument {
+		v.Caption, whole = "What is presented", a.Document
+	}
+	v.Rows = leaves(whole, address("/approvals/", a.ID)+"/value", a.Sensitive)
+	if a.Revision < 2 {
+		return v
+	}
+	v.Against = fmt.Sprintf("revision %d", a.Revision-1)
+	for _, ch := range a.Changes {
+		pointer, ok := strings.CutPrefix(ch.Pointer, "/params")
+		if !ok {
+			continue
+		}
+		i := slices.IndexFunc(v.Rows, func(r parts.Value) bool { return r.Pointer == pointer })
+		switch {
+		case i < 0 && ch.New == nil:
+			v.Rows = append(v.Rows, parts.Value{Name: readable(pointer), Pointer: pointer, Change: "removed", Old: leafText(ch.Old)})
+		case i >= 0 && ch.Old == nil:
+			v.Rows[i].Change = "added"
+		case i >= 0:
+			v.Rows[i].Change, v.Rows[i].Old = "changed", leafText(ch.Old)
+		}
+	}
+	return v
+}
+
+func readable(pointer string) string {
+	return strings.ReplaceAll(strings.NewReplacer("~1", "/", "~0", "~").Replace(strings.TrimPrefix(pointer, "/")), "/", " / ")
+}
+
+// leaves lists a document leaf by leaf, in the order of its keys. Sensitive
+// ones show their length and a fingerprint.
+func leaves(raw json.RawMessage, copyURL string, sensitive []string) []parts.Value {
+	if len(raw) == 0 {
+		return nil
+	}
+	doc, err := canon.Value(raw)
+	if err != nil {
+		return []parts.Value{{Name: "value", Type: "unreadable", Text: string(raw)}}
+	}
+	var out []parts.Value
+	walk("", doc, func(pointer string, v any) {
+		row := parts.Value{Name: readable(pointer), Pointer: pointer, Type: typeWord(v), Text: plainLeaf(v)}
+		if copyURL != "" {
+			row.CopyURL = withQuery(copyURL, "path", pointer)
+		}
+		if slices.Contains(sensitive, pointer) {
+			row.Masked, row.Length, row.Fingerprint = true, len([]rune(row.Text)), canon.Digest([]byte(row.Text))[7:19]
+			row.Text, row.CopyURL = "", ""
+		}
+		out = append(out, row)
+	})
+	return out
+}
+
+func walk(pointer string, v any, leaf func(string, any)) {
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	switch v := v.(type) {
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for k := range v {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			walk(pointer+"/"+escape.Replace(k), v[k], leaf)
+		}
+		if len(v) == 0 {
+			leaf(pointer, v)
+		}
+	case []any:
+		for i, x := range v {
+			walk(fmt.Sprintf("%s/%d", pointer, i), x, leaf)
+		}
+		if len(v) == 0 {
+			leaf(pointer, v)
+		}
+	default:
+		leaf(pointer, v)
+	}
+}
+
+func typeWord(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "nothing"
+	case bool:
+		return "yes or no"
+	case string:
+		return "text"
+	case float64:
+		if v == float64(int64(v)) {
+			return "whole number"
+		}
+		return "number"
+	case []any:
+		return "empty list"
+	}
+	return "empty object"
+}
+
+func plainLeaf(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	raw, err := canon.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(raw)
+}
+
+func policy(a desk.Approval) pages.Policy {
+	p := pages.Policy{Rule: a.Rule, DeadEnd: a.Eligible.DeadEnd}
+	if a.Policy != "" {
+		p.Name = parts.Link{Text: fmt.Sprintf("%s %d", a.Policy, a.PolicyVersion), URL: fmt.Sprintf("/definitions/policy/%s/%d", a.Policy, a.PolicyVersion)}
+	}
+	for _, g := range a.Groups {
+		group := pages.Group{Name: g.Name, Need: g.Need, Have: g.Have}
+		for _, d := range a.Decisions {
+			if d.Revision == a.Revision && d.Verdict == "approve" && slices.Contains(d.Groups, g.Name) && len(group.By) < g.Need {
+				group.By = append(group.By, d.Person.Name)
+			}
+		}
+		p.Groups = append(p.Groups, group)
+	}
+	for _, t := range a.PolicyTrace {
+		if !t.Matched {
+			p.Others = append(p.Others, pages.Rule{Name: t.Rule, Why: t.Why})
+		}
+	}
+	for _, c := range a.Eligible.Can {
+		p.Can = append(p.Can, c.Name)
+	}
+	for _, x := range a.Eligible.Excluded {
+		p.Out = append(p.Out, pages.Excluded{Name: x.Name, Why: x.Why})
+	}
+	return p
+}
+
+// rejectPresets are reasons people give most.
+var rejectPresets = []string{"Wrong target.", "Wrong amount or content.", "Not needed any more.", "I need to know more first."}
+
+func act(a desk.Approval, f decisionForm) *pages.Act {
+	url := address("/approvals/", a.ID)
+	v := &pages.Act{May: a.Eligible.You, Digest: a.Digest, Short: shortDigest(a.Digest), Scope: fmt.Sprintf("Approves revision %d of this request, exactly as shown above, and nothing else.", a.Revision),
+		Approve: "Approve", Reject: "Reject", Armed: f.armed == a.Digest && a.Eligible.You, Arm: withQuery(url, "arm", a.Digest), Disarm: url, Decide: url + "/decision",
+		Presets: rejectPresets, Reason: f.reason, ReasonError: f.fault}
+	if verb, _, ok := strings.Cut(heading(a), " "); ok && a.Kind == approvals.KindAction {
+		v.Approve, v.Reject = "Approve: "+strings.ToLower(verb), "Reject"
+	}
+	if len(a.Editable) > 0 && a.Eligible.You {
+		v.Edit = url + "/edit"
+	}
+	if !a.Eligible.You {
+		v.WhyNot = "You cannot decide this"
+		if a.Eligible.Why != "" {
+			v.WhyNot = "You cannot decide this: " + a.Eligible.Why + "."
+		}
+		for _, c := range a.Eligible.Can {
+			v.WhoCan = append(v.WhoCan, c.Name)
+		}
+	}
+	if f.banner != nil {
+		v.Reason = ""
+	}
+	return v
+}
+
+func shortDigest(d string) string {
+	hex := strings.TrimPrefix(d, "sha256:")
+	if len(hex) < 12 {
+		return d
+	}
+	return hex[:4] + " " + hex[4:8] + " " + hex[8:12]
+}
+
+func (b *Browser) timeline(a desk.Approval) []parts.Moment {
+	out := []parts.Moment{}
+	for _, m := range a.Timeline {
+		out = append(out, parts.Moment{Time: b.at(m.At), Who: m.Who, What: m.What, Note: m.Note})
+	}
+	if a.Effect != nil && !a.Effect.SentAt.IsZero() {
+		out = append(out, parts.Moment{Time: b.at(a.Effect.SentAt), What: "sent"})
+		if !a.Effect.ResolvedAt.IsZero() {
+			out = append(out, parts.Moment{Time: b.at(a.Effect.ResolvedAt), Who: a.Effect.ResolvedBy, What: status(a.Effect.Status).Word, Note: a.Effect.Message})
+		}
+	}
+	return out
+}
+
+// flow is how far the groups are.
+func flow(a desk.Approval) []parts.Step {
+	var out []parts.Step
+	for _, g := range a.Groups {
+		s := parts.Step{Title: fmt.Sprintf("%s, %d of %d", g.Name, g.Have, g.Need), State: "todo"}
+		switch {
+		case g.Have >= g.Need:
+			s.State = "done"
+		case a.Status == "pending":
+			s.State = "now"
+		}
+		out = append(out, s)
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package browser
+
+import (
+	"net/http"
+
+	"countersign/internal/engine"
+	"countersign/web/templates/pages"
+	"countersign/web/templates/parts"
+
+	"github.com/labstack/echo/v4"
+)
+
+// causes say what each cause of attention means, in the order they are shown.
+var causes = []struct{ code, title, tone, text string }{
+	{engine.CauseUnknown, "Outcome unknown", "unknown", "Something was sent and nobody can say whether it happened. It is never sent again by itself."},
+	{engine.CauseTampered, "The record does not agree", "bad", "What is stored differs from what was recorded. Nothing was sent; keep the folder as it is and look at the audit log."},
+	{engine.CauseVersion, "Cannot continue on this version", "bad", "The definition the run was started with is gone, or this program cannot run it."},
+	{engine.CausePoison, "Keeps failing", "bad", "Whoever drives this run ends again and again without progress. The other runs go on."},
+	{engine.CausePerson, "A person must act", "warn", "The run does not go on by itself."},
+	{engine.CauseNotStarted, "Approved, but not started", "warn", "It was agreed to more than a minute ago and was not sent."},
+	{engine.CauseOverdue, "Overdue", "warn", "It should have gone on by now."},
+}
+
+// showAttention is GET /attention.
+func (b *Browser) showAttention(c echo.Context) error {
+	all, err := b.desk.Attention(c.Request().Context(), who(c))
+	if err != nil {
+		return err
+	}
+	page, err := b.frame(c, "Needs attention")
+	if err != nil {
+		return err
+	}
+	v := pages.AttentionView{Page: page, Groups: b.attentionGroups(all)}
+	if len(v.Groups) == 0 {
+		v.Empty = &parts.Empty{Title: "Nothing needs you", Text: "No effect is unknown and no run is blocked or late."}
+	}
+	return render(c, http.StatusOK, pages.Attention(v))
+}
+
+func (b *Browser) attentionGroups(all []engine.Attention) []pages.Cause {
+	var groups []pages.Cause
+	for _, cause := range causes {
+		g := pages.Cause{Title: cause.title, Tone: cause.tone, Text: cause.text}
+		for _, a := range all {
+			if a.Cause == cause.code {
+				g.Rows = append(g.Rows, b.stuck(a))
+			}
+		}
+		if len(g.Rows) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+func (b *Browser) stuck(a engine.Attention) pages.Stuck {
+	run := address("/runs/", string(a.Run))
+	s := pages.Stuck{Title: "Step " + a.Path + " of run " + shortID(string(a.Run)), URL: run, Where: "run " + shortID(string(a.Run)) + ", step " + a.Path,
+		Since: b.at(a.Since), Blocks: a.Blocks, Why: a.Why, Next: parts.Link{Text: a.Next, URL: run}}
+	if a.Effect != "" {
+		s.URL = address("/effects/", string(a.Effect))
+		s.Next.URL = s.URL
+	}
+	return s
+}
