@@ -1,5 +1,11 @@
-// Command console is Countersign: it serves the approval console, runs
-// workflows, and administers a data folder.
+// Command console is Countersign: it serves the approval console, starts and
+// resumes runs, decides from a terminal, and administers a data folder.
 package main
 
-func main() {}
+import (
+	"os"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], env{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+}

@@ -1,0 +1,360 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"countersign/internal/desk"
+	"countersign/internal/engine"
+	"countersign/internal/instance"
+)
+
+// runCmd is everything about runs.
+type runCmd struct {
+	Start  runStartCmd  `cmd:"" help:"Start a run. Example: console run start weekly-report --data ./data --key demo-001"`
+	List   runListCmd   `cmd:"" help:"List runs, newest first."`
+	Show   runShowCmd   `cmd:"" help:"Show one run with its steps, effects and audit entries. Example: console run show key:demo-001 --data ./data"`
+	Resume runResumeCmd `cmd:"" help:"Continue a run. Example: console run resume key:demo-001 --data ./data"`
+	Cancel runCancelCmd `cmd:"" help:"Cancel a run. Example: console run cancel run_… --data ./data --reason 'no longer needed'"`
+}
+
+// crashing is the rehearsal of a crash.
+type crashing struct {
+	CrashAt string `help:"End this process at WINDOW:STEP[@PASS] at once, with status 75: a rehearsal, with --data only. Windows are listed in docs/operations.md." placeholder:"WINDOW:STEP"`
+}
+
+// hook returns the function the engine calls at every window, or nil.
+func (c crashing) hook(e env) (func(window, path string, pass int), error) {
+	if c.CrashAt == "" {
+		return nil, nil
+	}
+	at, err := engine.ParseCrash(c.CrashAt)
+	if err != nil {
+		return nil, err
+	}
+	return func(window, path string, pass int) {
+		if at.Matches(window, path, pass) {
+			fmt.Fprintf(e.err, "rehearsed crash at %s\n", c.CrashAt)
+			os.Exit(exitCrash) // at once: no deferred call, no cleanup
+		}
+	}, nil
+}
+
+type runStartCmd struct {
+	place
+	crashing
+	Workflow string `arg:"" help:"Name of the workflow."`
+	Input    string `help:"The input: JSON, or a file of JSON." default:"{}"`
+	Key      string `help:"A key of your own: the same key and input give the run that exists."`
+	JSON     bool   `help:"As JSON."`
+}
+
+func (c runStartCmd) Run(ctx context.Context, e env) error {
+	input, err := jsonOrFile(c.Input)
+	if err != nil {
+		return err
+	}
+	return c.act(ctx, e, c.crashing, c.JSON,
+		func(h *client) (run engine.Run, err error) {
+			err = h.call(ctx, "POST", "/runs", map[string]any{"workflow": c.Workflow, "input": input, "run_key": c.Key}, &run)
+			return run, err
+		},
+		func(i *instance.Instance) (engine.Run, error) {
+			run, created, err := i.Desk.StartRun(ctx, operator(), desk.StartRun{Workflow: c.Workflow, Input: input, Key: c.Key})
+			if err != nil || !created {
+				return run, err
+			}
+			return i.Desk.Drive(ctx, operator(), string(run.ID), -1)
+		})
+}
+
+// jsonOrFile reads an input given as JSON or as the name of a file.
+func jsonOrFile(s string) (json.RawMessage, error) {
+	if strings.HasPrefix(strings.TrimSpace(s), "{") {
+		return json.RawMessage(s), nil
+	}
+	raw, err := os.ReadFile(s)
+	if err != nil {
+		return nil, fmt.Errorf("the input is neither JSON nor a readable file: %w", err)
+	}
+	return raw, nil
+}
+
+// act does something with a run on a server, or on a data folder in this
+// process, prints the run and ends with the status its state has.
+func (p place) act(ctx context.Context, e env, crash crashing, asJSON bool, remote func(*client) (engine.Run, error), local func(*instance.Instance) (engine.Run, error)) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	hook, err := crash.hook(e)
+	if err != nil {
+		return err
+	}
+	var run engine.Run
+	if p.Server != "" {
+		if hook != nil {
+			return fmt.Errorf("--crash-at is only for --data: it ends this process")
+		}
+		run, err = remote(p.client())
+	} else {
+		var i *instance.Instance
+		if i, err = p.folder(ctx, true, hook, quiet(e)); err != nil {
+			return err
+		}
+		defer i.Close()
+		run, err = local(i)
+	}
+	if err != nil {
+		return err
+	}
+	if err := showRun(e.out, run, asJSON); err != nil {
+		return err
+	}
+	return ended(run)
+}
+
+// quiet logs warnings and errors only.
+func quiet(e env) *slog.Logger { return logging{}.logger(e, slog.LevelWarn) }
+
+// ended is the exit status of a run's state.
+func ended(run engine.Run) error {
+	switch {
+	case run.Status == engine.Blocked:
+		return exit(exitBlocked)
+	case engine.Final(run.Status) && run.Status != engine.Completed:
+		return exit(exitEnded)
+	}
+	return nil
+}
+
+// showRun prints a run in a few lines.
+func showRun(w io.Writer, run engine.Run, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, run)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s v%d  %s  version %d\n", run.ID, run.Workflow, run.WorkflowVersion, run.Status, run.Version)
+	if run.Key != "" {
+		fmt.Fprintf(&b, "key: %s\n", run.Key)
+	}
+	for _, f := range run.WaitingFor {
+		fmt.Fprintf(&b, "waits at %s for %s", f.Path, f.Kind)
+		if f.Subject != "" {
+			fmt.Fprintf(&b, " %s", f.Subject)
+		}
+		if !f.Until.IsZero() {
+			fmt.Fprintf(&b, " until %s", f.Until.Format("2006-01-02 15:04:05 MST"))
+		}
+		fmt.Fprintf(&b, "\n  next: %s\n", f.NextAction)
+	}
+	if run.Error != nil {
+		fmt.Fprintf(&b, "why: %s\n", run.Error.Message)
+	}
+	if len(run.Output) > 0 {
+		fmt.Fprintf(&b, "output: %s\n", run.Output)
+	}
+	_, err := io.WriteString(w, printable(b.String()))
+	return err
+}
+
+type runListCmd struct {
+	place
+	Status   string `help:"Only runs of this status."`
+	Workflow string `help:"Only runs of this workflow."`
+	Limit    int    `help:"How many, at most 200." default:"50"`
+	JSON     bool   `help:"As JSON."`
+}
+
+func (c runListCmd) Run(ctx context.Context, e env) error {
+	var page desk.Page[engine.Run]
+	err := c.read(ctx, e,
+		func(h *client) error {
+			q := url.Values{"limit": {strconv.Itoa(c.Limit)}}
+			if c.Status != "" {
+				q.Set("status", c.Status)
+			}
+			if c.Workflow != "" {
+				q.Set("workflow", c.Workflow)
+			}
+			return h.call(ctx, "GET", "/runs?"+q.Encode(), nil, &page)
+		},
+		func(i *instance.Instance) (err error) {
+			page, err = i.Desk.Runs(ctx, operator(), desk.RunQuery{Status: c.Status, Workflow: c.Workflow, Limit: c.Limit})
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(e.out, page)
+	}
+	return table(e.out, "RUN\tWORKFLOW\tSTATUS\tSTEP\tKEY\tUPDATED", page.Items, func(r engine.Run) string {
+		return fmt.Sprintf("%s\t%s v%d\t%s\t%s\t%s\t%s", r.ID, r.Workflow, r.WorkflowVersion, r.Status, r.Step, r.Key, r.UpdatedAt.Format("2006-01-02 15:04:05"))
+	})
+}
+
+// read does something that changes nothing, on a server or on a data folder
+// beside whoever drives it.
+func (p place) read(ctx context.Context, e env, remote func(*client) error, local func(*instance.Instance) error) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	if p.Server != "" {
+		return remote(p.client())
+	}
+	i, err := p.folder(ctx, false, nil, quiet(e))
+	if err != nil {
+		return err
+	}
+	defer i.Close()
+	return local(i)
+}
+
+// table prints rows in columns.
+func table[T any](w io.Writer, header string, items []T, row func(T) string) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, header)
+	for _, item := range items {
+		fmt.Fprintln(t, strings.ReplaceAll(printable(row(item)), "\n", " "))
+	}
+	return t.Flush()
+}
+
+type runShowCmd struct {
+	place
+	ID   string `arg:"" help:"Run id, or key:K."`
+	JSON bool   `help:"As JSON."`
+}
+
+// runStory is a run with everything that belongs to it.
+type runStory struct {
+	Run         engine.Run          `json:"run"`
+	Steps       []engine.Step       `json:"steps"`
+	Effects     []engine.Effect     `json:"effects"`
+	Checkpoints []engine.Checkpoint `json:"checkpoints"`
+}
+
+func (c runShowCmd) Run(ctx context.Context, e env) error {
+	var s runStory
+	err := c.read(ctx, e,
+		func(h *client) error { return remoteStory(ctx, h, c.ID, &s) },
+		func(i *instance.Instance) error { return localStory(ctx, i, c.ID, &s) })
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(e.out, s)
+	}
+	if err := showRun(e.out, s.Run, false); err != nil {
+		return err
+	}
+	fmt.Fprintln(e.out)
+	if err := table(e.out, "STEP\tPASS\tSTATUS\tATTEMPTS\tSTARTED", s.Steps, func(t engine.Step) string {
+		return fmt.Sprintf("%s\t%d\t%s\t%d\t%s", t.Path, t.Pass, t.Status, t.Attempts, t.StartedAt.Format("2006-01-02 15:04:05"))
+	}); err != nil || len(s.Effects) == 0 {
+		return err
+	}
+	fmt.Fprintln(e.out)
+	return table(e.out, "EFFECT\tSTEP\tTOOL\tSTATUS\tATTEMPTS\tKEY", s.Effects, func(x engine.Effect) string {
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s", x.ID, x.Path, x.Tool, x.Status, x.Attempts, x.Key)
+	})
+}
+
+func remoteStory(ctx context.Context, h *client, id string, s *runStory) error {
+	base := path.Join("/runs", escape(id))
+	if err := h.call(ctx, "GET", base, nil, &s.Run); err != nil {
+		return err
+	}
+	var steps desk.Page[engine.Step]
+	var effects desk.Page[engine.Effect]
+	var checkpoints desk.Page[engine.Checkpoint]
+	for part, into := range map[string]any{"/steps": &steps, "/effects": &effects, "/checkpoints": &checkpoints} {
+		if err := h.call(ctx, "GET", base+part, nil, into); err != nil {
+			return err
+		}
+	}
+	s.Steps, s.Effects, s.Checkpoints = steps.Items, effects.Items, checkpoints.Items
+	return nil
+}
+
+func localStory(ctx context.Context, i *instance.Instance, id string, s *runStory) (err error) {
+	if s.Run, err = i.Desk.Run(ctx, operator(), id); err != nil {
+		return err
+	}
+	steps, err := i.Desk.Steps(ctx, operator(), id)
+	if err != nil {
+		return err
+	}
+	effects, err := i.Desk.RunEffects(ctx, operator(), id)
+	if err != nil {
+		return err
+	}
+	checkpoints, err := i.Desk.Checkpoints(ctx, operator(), id)
+	s.Steps, s.Effects, s.Checkpoints = steps.Items, effects.Items, checkpoints.Items
+	return err
+}
+
+type runResumeCmd struct {
+	place
+	crashing
+	ID     string `arg:"" help:"Run id, or key:K."`
+	Expect string `help:"Version the run must be at, so that an old look at it cannot undo a newer state." default:"current"`
+	JSON   bool   `help:"As JSON."`
+}
+
+func (c runResumeCmd) Run(ctx context.Context, e env) error {
+	expected := int64(-1)
+	if c.Expect != "current" {
+		n, err := strconv.ParseInt(c.Expect, 10, 64)
+		if err != nil || n < 0 {
+			return fmt.Errorf("--expect is a version number or current, not %q", c.Expect)
+		}
+		expected = n
+	}
+	return c.act(ctx, e, c.crashing, c.JSON,
+		func(h *client) (engine.Run, error) { return remoteResume(ctx, h, c.ID, expected) },
+		func(i *instance.Instance) (engine.Run, error) { return i.Desk.Drive(ctx, operator(), c.ID, expected) })
+}
+
+func remoteResume(ctx context.Context, h *client, id string, expected int64) (engine.Run, error) {
+	base := path.Join("/runs", escape(id))
+	var run engine.Run
+	if expected < 0 {
+		if err := h.call(ctx, "GET", base, nil, &run); err != nil {
+			return run, err
+		}
+		expected = run.Version
+	}
+	var resumed engine.Resumed
+	err := h.call(ctx, "POST", base+"/resume", map[string]any{"expected_version": expected}, &resumed)
+	return resumed.Run, err
+}
+
+type runCancelCmd struct {
+	place
+	ID     string `arg:"" help:"Run id, or key:K."`
+	Reason string `help:"Why." required:""`
+	JSON   bool   `help:"As JSON."`
+}
+
+func (c runCancelCmd) Run(ctx context.Context, e env) error {
+	err := c.act(ctx, e, crashing{}, c.JSON,
+		func(h *client) (run engine.Run, err error) {
+			err = h.call(ctx, "POST", path.Join("/runs", escape(c.ID), "cancel"), map[string]any{"reason": c.Reason}, &run)
+			return run, err
+		},
+		func(i *instance.Instance) (engine.Run, error) { return i.Desk.Cancel(ctx, operator(), c.ID, c.Reason) })
+	if code, ok := err.(exit); ok && code == exitEnded {
+		return nil // cancelled is what was asked for
+	}
+	return err
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"countersign/internal/instance"
+	"countersign/internal/server"
+	"countersign/internal/store"
+)
+
+type serveCmd struct {
+	logging
+	Data   string `help:"The data folder." required:"" type:"path"`
+	Listen string `help:"Address to listen on, in place of the configuration's."`
+	Config string `help:"Configuration file, in place of console.yaml in the data folder." type:"path"`
+}
+
+// Help is the longer text of --help.
+func (serveCmd) Help() string {
+	return "Example: console serve --data ./data --listen 127.0.0.1:8080\n\nThe first start prints a link with which the first administrator is made. Definitions are read from the folders workflows, tools and policies of the data folder."
+}
+
+func (c serveCmd) Run(ctx context.Context, e env) error {
+	config, err := instance.LoadConfig(c.Data, c.Config)
+	if err != nil {
+		return err
+	}
+	if c.Listen != "" {
+		config.Listen = c.Listen
+	}
+	listener, err := net.Listen("tcp", config.Listen)
+	if err != nil {
+		return fmt.Errorf("%w; choose another address with --listen", err)
+	}
+	logger := c.logger(e, slog.LevelInfo)
+	i, err := instance.Open(ctx, instance.Options{Dir: c.Data, Config: config, Drive: true, Holder: "console serve on " + listener.Addr().String(), Own: own(listener), Logger: logger})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer i.Close()
+	warnings, err := i.LoadDefinitions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		logger.Warn(w)
+	}
+	return serve(ctx, e, i, listener, logger, false)
+}
+
+// own lists the address a listener is reached at, so that no tool does.
+func own(l net.Listener) []netip.AddrPort {
+	if a, err := netip.ParseAddrPort(l.Addr().String()); err == nil {
+		return []netip.AddrPort{a}
+	}
+	return nil
+}
+
+// drainPatience is how long a stopping process waits for calls under way.
+const drainPatience = 20 * time.Second
+
+// serve drives runs and answers requests until ctx ends.
+func serve(ctx context.Context, e env, i *instance.Instance, listener net.Listener, logger *slog.Logger, gallery bool) error {
+	base := i.Config.BaseURL
+	if base == "" {
+		base = "http://" + listener.Addr().String()
+	}
+	s, err := server.New(server.Options{Desk: i.Desk, Hub: i.Hub, BaseURL: base, Proxies: i.Config.Proxies, Version: thisBuild().Version, Gallery: gallery, Logger: logger})
+	if err != nil {
+		return err
+	}
+	if err := i.Desk.Start(ctx); err != nil {
+		return err
+	}
+	setup, err := i.Desk.NewSetup(ctx)
+	if err != nil {
+		return err
+	}
+	if setup != "" {
+		fmt.Fprintf(e.out, "first start: make the first administrator at %s/setup?token=%s (works once, for a day)\n", base, setup)
+	}
+	fmt.Fprintf(e.out, "console on %s\n", base)
+	served := s.Serve(ctx, listener)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainPatience)
+	defer cancel()
+	return errors.Join(served, i.Desk.Stop(drain))
+}
+
+// openFolder opens a data folder for a command. A command that drives runs is
+// refused, with the server's name, while one holds the folder.
+func openFolder(ctx context.Context, dir string, drive bool, crash func(window, path string, pass int), logger *slog.Logger) (*instance.Instance, error) {
+	config, err := instance.LoadConfig(dir, "")
+	if err != nil {
+		return nil, err
+	}
+	i, err := instance.Open(ctx, instance.Options{Dir: dir, Config: config, Drive: drive, Holder: "a console command", Crash: crash, Logger: logger})
+	var held *store.HeldError
+	if errors.As(err, &held) {
+		return nil, fmt.Errorf("%w; talk to it with --server URL --token T instead of --data", err)
+	}
+	return i, err
+}
