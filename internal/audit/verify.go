@@ -134,7 +134,7 @@ func (v *verifier) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 
 // entries recomputes the tree from the bodies.
 func (v *verifier) entries(ctx context.Context) error {
-	rows, err := v.q.Query(ctx, `SELECT seq, id, body, leaf FROM audit_entry WHERE tenant = $1 ORDER BY seq`, v.tenant)
+	rows, err := v.q.Query(ctx, `SELECT seq, id, body, leaf, at, actor, action, subject, run FROM audit_entry WHERE tenant = $1 ORDER BY seq`, v.tenant)
 	if err != nil {
 		return err
 	}
@@ -143,14 +143,15 @@ func (v *verifier) entries(ctx context.Context) error {
 		var seq int64
 		var id string
 		var body, leaf []byte
-		if err := rows.Scan(&seq, &id, &body, &leaf); err != nil {
+		var by copies
+		if err := rows.Scan(&seq, &id, &body, &leaf, &by.at, &by.actor, &by.action, &by.subject, &by.run); err != nil {
 			return err
 		}
 		if seq != v.size {
 			v.found(v.size, "entries %d to %d are missing", v.size, seq-1)
 			return nil // what follows cannot fit
 		}
-		v.entry(seq, id, body, leaf)
+		v.entry(seq, id, body, leaf, by)
 		hashes, err := tlog.StoredHashesForRecordHash(seq, tlog.RecordHash(body), v)
 		if err != nil {
 			return err
@@ -161,8 +162,15 @@ func (v *verifier) entries(ctx context.Context) error {
 	return rows.Err()
 }
 
+// copies are the columns an entry is found by. The body is what counts, but a
+// changed copy would hide the entry from whoever looks for it.
+type copies struct {
+	at                          int64
+	actor, action, subject, run string
+}
+
 // entry checks one row against its own body.
-func (v *verifier) entry(seq int64, id string, body, leaf []byte) {
+func (v *verifier) entry(seq int64, id string, body, leaf []byte, by copies) {
 	h := tlog.RecordHash(body)
 	if !bytes.Equal(leaf, h[:]) {
 		v.found(seq, "the entry's bytes are not those its leaf was made of")
@@ -177,6 +185,9 @@ func (v *verifier) entry(seq int64, id string, body, leaf []byte) {
 	}
 	if e.Seq != seq || e.Tenant != v.tenant || string(e.ID) != id {
 		v.found(seq, "the entry is stored in a place that is not its own")
+	}
+	if want := (copies{store.Micros(e.Time), e.Actor.ID, e.Action, e.Subject, string(e.Run)}); by != want {
+		v.found(seq, "the columns the entry is found by are not what it says")
 	}
 }
 

@@ -89,6 +89,10 @@ func (d *Desk) Verify(ctx context.Context, p identity.Principal) (audit.Report, 
 		_, err := d.log.Append(ctx, tx, d.entry(p, audit.Entry{Action: "audit.verified", Outcome: outcome}))
 		return err
 	})
+	if err != nil && !report.OK { // a log that is broken may take no entry; what was found is the answer
+		d.logger.Error("record that the audit log does not verify", "cause", err)
+		return report, nil
+	}
 	return report, err
 }
 

@@ -126,6 +126,20 @@ func (w *world) open() {
 	w.must(err)
 }
 
+// beside opens the same folder a second time, as the command line does beside
+// a running server.
+func (w *world) beside() *instance.Instance {
+	w.t.Helper()
+	i, err := instance.Open(w.t.Context(), instance.Options{Dir: w.dir, Config: w.config})
+	w.must(err)
+	w.t.Cleanup(func() {
+		if err := i.Close(); err != nil {
+			w.t.Errorf("close the second instance: %v", err)
+		}
+	})
+	return i
+}
+
 // start lets the engine drive and the sweeper sweep.
 func (w *world) start() {
 	w.t.Helper()
