@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -12,17 +13,20 @@ import (
 	"countersign/internal/demo"
 )
 
+// demoCmd is everything ready to try.
 type demoCmd struct {
 	logging
 	Listen    string `help:"Loopback address to listen on." default:"127.0.0.1:8080"`
 	Data      string `help:"Folder to keep the demo in; without it everything goes when it ends." type:"path"`
 	Documents string `help:"Folder of Markdown that the weekly report draws on, in place of the sample." type:"path"`
 	JSON      bool   `help:"Print {url, accounts, tokens} as JSON and nothing else." name:"json"`
+
+	console string // program that restarts stand-in services, in place of this one: for tests
 }
 
 // Help is the longer text of --help.
 func (demoCmd) Help() string {
-	return "Example: console demo\n\nIt answers on this machine only: everybody knows its passphrase. The agent's token is new at each start."
+	return "Example: console demo\n\nIt answers on this machine only: everybody knows its passphrase. Tokens are new at each start."
 }
 
 func (c demoCmd) Run(ctx context.Context, e env) (err error) {
@@ -38,7 +42,7 @@ func (c demoCmd) Run(ctx context.Context, e env) (err error) {
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
 	logger := c.logger(e, slog.LevelError)
-	d, err := demo.Open(ctx, demo.Options{Dir: dir, Documents: c.Documents, Own: own(listener), Logger: logger})
+	d, err := demo.Open(ctx, demo.Options{Dir: dir, Documents: c.Documents, Own: own(listener), Console: c.console, Logger: logger})
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -54,33 +58,41 @@ func (c demoCmd) Run(ctx context.Context, e env) (err error) {
 		d.Agent(agent)
 	}()
 	defer func() { stop(); <-lively }()
-	return serve(ctx, env{in: e.in, out: nothing{}, err: e.err}, d.Instance, listener, logger, true)
+	return serve(ctx, env{in: e.in, out: io.Discard, err: e.err}, d.Instance, listener, logger, true)
 }
-
-// nothing takes what serve would print: the demo has said it already.
-type nothing struct{}
-
-func (nothing) Write(p []byte) (int, error) { return len(p), nil }
 
 // welcome says where the demo is and what to try.
 func (c demoCmd) welcome(e env, url string, d *demo.Demo) error {
 	if c.JSON {
 		return printJSON(e.out, map[string]any{"url": url, "accounts": d.Accounts, "tokens": d.Tokens})
 	}
-	fmt.Fprintf(e.out, "\n  Countersign's demo is on %s\n\n", url)
-	t := tabwriter.NewWriter(e.out, 0, 4, 2, ' ', 0)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n  Countersign's demo is on %s\n  Everybody's passphrase: %s\n\n", url, demo.Passphrase)
+	t := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
 	for _, a := range d.Accounts {
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", a.Email, a.Password, strings.Join(a.Roles, ", "))
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", a.Email, a.Name, strings.Join(a.Roles, ", "), a.Can)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprint(e.out, `
-  Try: sign in as Ana and open what waits for you; change the amount of a
-  refund and see what the policy makes of it; approve, and watch it happen.
-  Needs attention has a restart that nobody can say happened. As Chloe, open
-  Audit and verify the log. Press Ctrl-C to end.
+	kept := "Everything is kept in " + c.Data + "."
+	if c.Data == "" {
+		kept = "Nothing is kept when it ends; --data DIR keeps it."
+	}
+	fmt.Fprintf(&b, `
+  What to try:
+  1. As Ana, open what waits for you: Ben has agreed to a refund of 750.00 EUR, and it needs two.
+     Change an amount and see what the policy makes of it; approve, and watch it happen.
+  2. Read the refund that hides characters and claims to be approved already, and reject it.
+  3. Needs attention has a restart that nobody can say happened: find out, and say so.
+  4. As Chloe, open Audit and verify the log.
 
-`)
+  Token of the agent:     %s
+  Token of the operator:  %s
+  Tokens are new at each start; those shown before work no more.
+  %s Press Ctrl-C to end.
+
+`, d.Tokens["agent"], d.Tokens["operator"], kept)
+	_, err := io.WriteString(e.out, b.String())
 	return err
 }
