@@ -42,7 +42,7 @@ func pending() pages.ApprovalView {
 		Who: "billing-agent", OnBehalf: "Mara Kline", Run: parts.Link{Text: "refund-8841", URL: "/runs/run_71"}, Step: "refund", Asked: minutes,
 		Risk: "high", RiskWhy: "the tool's author says so", Impact: "Money leaves the account at once.", Reversible: "Can be undone with shop.cancel_refund, until the bank has settled it.",
 		Checks: []pages.Check{{Text: "Order 8841 is paid; 1,420.00 EUR can be refunded.", Tone: "good", At: minutes}},
-		Preview: &pages.Preview{At: minutes, Values: parts.Values{Caption: "What the target says would happen", Rows: []parts.Value{
+		Preview: &pages.Preview{At: minutes, Values: parts.Values{Caption: "What the target says would happen", Short: true, Rows: []parts.Value{
 			{Name: "balance after", Type: "integer", Text: "18000", Origin: "preview"}, {Name: "customer is told", Type: "yes or no", Text: "true", Origin: "preview"}}}},
 		Params:  params(),
 		Request: &parts.JSON{Title: "The request as it will be sent", Text: "POST https://shop.example/refunds\nAuthorization: Bearer ${secret.SHOP_TOKEN}\nIdempotency-Key: ik_4d1f\n\n{\"amount\":124000,\"currency\":\"EUR\",\"note\":\"Refund for order 8841\",\"order_id\":\"8841\"}", CopyURL: "/approvals/apr_71/subject"},

@@ -12,7 +12,7 @@ type Line struct {
 // removed and added whole: correct, only less helpful.
 const (
 	diffContext = 3         // equal lines shown around a change
-	diffWork    = 4_000_000 // cells of the table
+	diffWork    = 1_000_000 // cells of the table
 )
 
 // Diff compares two texts line by line, equal stretches left out but for
@@ -40,9 +40,9 @@ func middle(a, b []string) []Line {
 	if len(a)*len(b) > diffWork {
 		return append(marked('-', a), marked('+', b)...)
 	}
-	length := make([][]int, len(a)+1)
+	length := make([][]int32, len(a)+1)
 	for i := range length {
-		length[i] = make([]int, len(b)+1)
+		length[i] = make([]int32, len(b)+1)
 	}
 	for i := len(a) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {

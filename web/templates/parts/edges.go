@@ -48,7 +48,7 @@ func edgePath(m Map, e MapEdge) string {
 		into = x(m, to) + nodeW/2 + 12
 		end = y(to) + 10
 		if e.Kind != "back" {
-			into = x(m, to) + nodeW/2 + 56
+			into = x(m, to) + nodeW/2 + 46
 		}
 	}
 	return fmt.Sprintf("M%d %dH%dq%d 0 %d %dV%dq0 %d %d %dH%d", side, start, lane-turn, turn, turn, down, end-down, down, -turn, down, into)
@@ -82,7 +82,7 @@ func arrowHead(m Map, e MapEdge) string {
 	}
 	switch {
 	case to.Path == "":
-		return fmt.Sprintf("M%d %dl6 -4v8Z", x(m, to)+nodeW/2+54, y(to)+10)
+		return fmt.Sprintf("M%d %dl6 -4v8Z", x(m, to)+nodeW/2+44, y(to)+10)
 	case e.Kind == "back":
 		return fmt.Sprintf("M%d %dl-6 -4v8Z", x(m, to)-1, y(to)+entry(to)-exit(e))
 	}

@@ -2,6 +2,7 @@ package parts
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 
@@ -16,6 +17,14 @@ import (
 func Text(s string) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		return write(w, "<bdi>"+runs(visible.Inspect(s))+"</bdi>")
+	})
+}
+
+// Path shows a foreign text such as steps.order.output that may be broken
+// after its dots.
+func Path(s string) templ.Component {
+	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
+		return write(w, "<bdi>"+strings.ReplaceAll(runs(visible.Inspect(s)), ".", ".<wbr>")+"</bdi>")
 	})
 }
 
@@ -75,4 +84,50 @@ func hash(digest string, groups int) templ.Component {
 func write(w io.Writer, s string) error {
 	_, err := io.WriteString(w, s)
 	return err
+}
+
+// Line is a sentence of strings, which are ours, and components, with no
+// space but the written ones.
+func Line(pieces ...any) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		for _, p := range pieces {
+			var err error
+			if c, ok := p.(templ.Component); ok {
+				err = c.Render(ctx, w)
+			} else {
+				err = write(w, templ.EscapeString(fmt.Sprint(p)))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Strong shows a foreign text emphasised.
+func Strong(s string) templ.Component {
+	return Line(templ.Raw("<strong>"), Text(s), templ.Raw("</strong>"))
+}
+
+// Code shows a foreign text as an id or a command.
+func Code(s string) templ.Component {
+	return Line(templ.Raw(`<code class="id">`), Text(s), templ.Raw("</code>"))
+}
+
+// Soft shows components or strings of ours that matter less.
+func Soft(pieces ...any) templ.Component {
+	return Line(templ.Raw(`<span class="soft">`), Line(pieces...), templ.Raw("</span>"))
+}
+
+// Names lists persons, each isolated.
+func Names(names []string) templ.Component {
+	var pieces []any
+	for i, n := range names {
+		if i > 0 {
+			pieces = append(pieces, ", ")
+		}
+		pieces = append(pieces, Text(n))
+	}
+	return Line(pieces...)
 }

@@ -34,6 +34,7 @@ type Value struct {
 type Values struct {
 	Caption string // read by screen readers: "Parameters of revision 2"
 	Rows    []Value
+	Short   bool   // names and values only: for what a target measured
 	Against string // what Change compares with: "revision 1"; empty: nothing
 	// Compare are the other comparisons offered; the one in use has no URL.
 	Compare []Link

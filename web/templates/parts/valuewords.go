@@ -2,11 +2,20 @@ package parts
 
 import "countersign/web/visible"
 
-func foldMark(r Value) string {
-	if r.Change == "changed" {
-		return sizeOf(r.Text) + ", changed: show"
+func foldMark(r Value) string { return foldSize(r) + ": show" }
+
+func foldSize(r Value) string {
+	if r.Change != "" {
+		return sizeOf(r.Text) + ", " + r.Change
 	}
-	return sizeOf(r.Text) + ": show"
+	return sizeOf(r.Text)
+}
+
+func span(v Values) string {
+	if v.Short {
+		return "2"
+	}
+	return "4"
 }
 
 func changeWord(change, against string) string {
