@@ -2,6 +2,7 @@ package desk
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -181,6 +182,9 @@ func (d *Desk) createAction(ctx context.Context, tx *store.Tx, p identity.Princi
 	}
 	if err := definitions.Keep(ctx, tx, Tenant, w); err != nil {
 		return engine.Run{}, false, err
+	}
+	if in.Key == "" {
+		in.Key = "only-" + rand.Text() // this proposal has a key of its own
 	}
 	input := map[string]any{"params": params, "reason": in.Reason, "key": in.Key}
 	if len(in.Metadata) > 0 {
