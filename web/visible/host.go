@@ -19,6 +19,10 @@ type Host struct {
 
 const hostsMax = 6 // hosts that are named for one text
 
+// hostBytesMax is the length of the longest host name (RFC 1035); converting
+// takes quadratic time, so what is longer is not converted.
+const hostBytesMax = 253
+
 var address = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]{1,20}:/{2}[^\s<>"'` + "`" + `⟦⟧]+`)
 
 // hosts finds the addresses in s and names each host once.
@@ -44,6 +48,9 @@ func host(raw string) (Host, bool) {
 	name := u.Hostname()
 	if name == "" {
 		return Host{}, false
+	}
+	if len(name) > hostBytesMax {
+		return Host{ASCII: name, Warning: "this is longer than a host can be"}, true
 	}
 	h := Host{ASCII: name}
 	var warnings []string

@@ -64,6 +64,7 @@ func TestInspect_Warns(t *testing.T) {
 }
 
 func TestInspect_NamesHostsInBothForms(t *testing.T) {
+	long := strings.Repeat("é", 200)
 	cases := []struct {
 		in   string
 		want []visible.Host
@@ -75,6 +76,7 @@ func TestInspect_NamesHostsInBothForms(t *testing.T) {
 		{"https://bank.example@evil.example/", []visible.Host{{ASCII: "evil.example", Warning: "the part before @ (bank.example) is not the host"}}},
 		{"https://a.example https://a.example", []visible.Host{{ASCII: "a.example"}}},
 		{"http://[::1]:8080/x", []visible.Host{{ASCII: "::1"}}},
+		{"https://" + long + ".test/", []visible.Host{{ASCII: long + ".test", Warning: "this is longer than a host can be"}}},
 		{"https://a%zz.example", []visible.Host{{ASCII: "https://a%zz.example", Warning: "this address cannot be read"}}},
 	}
 	for _, c := range cases {
