@@ -15,6 +15,7 @@ import (
 )
 
 func TestDecide_HundredAtOnce_OneWinsAndOneEffectFollows(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	run := w.refund(12_500, engine.WaitingApproval)
 	a := w.request("ana", run)
@@ -88,6 +89,7 @@ func TestDecide_HundredAtOnce_OneWinsAndOneEffectFollows(t *testing.T) {
 }
 
 func TestDecide_QuorumOfTwo_OnePersonCountsOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	run := w.refund(75_000, engine.WaitingApproval)
 	a := w.request("ana", run)
@@ -112,6 +114,7 @@ func TestDecide_QuorumOfTwo_OnePersonCountsOnce(t *testing.T) {
 }
 
 func TestDecide_AfterAnEdit_StalePageIsRefusedWithWhatChanged(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	run := w.refund(12_500, engine.WaitingApproval)
 	page := w.request("ben", run)
@@ -145,6 +148,7 @@ const briefRules = `  - name: refunds
 `
 
 func TestDecide_PastTheDeadline_IsExpired(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.policy(2, briefRules)
 	run := w.refund(12_500, engine.WaitingApproval)
@@ -162,6 +166,7 @@ func TestDecide_PastTheDeadline_IsExpired(t *testing.T) {
 }
 
 func TestDecide_CancelledRun_NothingWaits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	run := w.refund(12_500, engine.WaitingApproval)
 	a := w.request("ana", run)
@@ -174,6 +179,7 @@ func TestDecide_CancelledRun_NothingWaits(t *testing.T) {
 }
 
 func TestDecide_WithoutTheRole_SaysWhoCan(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	a := w.request("chloe", w.refund(12_500, engine.WaitingApproval))
 	_, err := w.decide("chloe", "approve", a)
@@ -190,6 +196,7 @@ func TestDecide_WithoutTheRole_SaysWhoCan(t *testing.T) {
 }
 
 func TestDecide_OwnRequest_IsRefusedOnEveryWay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	run := w.refundBy("ana", 12_500, engine.WaitingApproval)
 	a := w.request("ana", run)
@@ -214,6 +221,7 @@ func TestDecide_OwnRequest_IsRefusedOnEveryWay(t *testing.T) {
 }
 
 func TestDecide_WhoEdited_DoesNotCountForTheirOwnChange(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	run := w.refund(75_000, engine.WaitingApproval)
 	a := w.request("ana", run)
@@ -231,6 +239,7 @@ func TestDecide_WhoEdited_DoesNotCountForTheirOwnChange(t *testing.T) {
 }
 
 func TestDecide_MachineToken_NeverDecides(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	a := w.request("ana", w.refund(12_500, engine.WaitingApproval))
 	p := w.principal("ana")
