@@ -48,7 +48,7 @@ func pending() pages.ApprovalView {
 		Request: &parts.JSON{Title: "The request as it will be sent", Text: "POST https://shop.example/refunds\nAuthorization: Bearer ${secret.SHOP_TOKEN}\nIdempotency-Key: ik_4d1f\n\n{\"amount\":124000,\"currency\":\"EUR\",\"note\":\"Refund for order 8841\",\"order_id\":\"8841\"}", CopyURL: "/approvals/apr_71/subject"},
 		Reason:  "The parcel was lost twice. The customer asked for the money back on 28 November and the carrier has confirmed the loss in writing.", ReasonAuthor: "billing-agent",
 		Policy: policy(), Digest: digest1, ParamsHash: digest2, Verify: "console approval show apr_71 --verify", SubjectURL: "/approvals/apr_71/subject",
-		Act: &pages.Act{May: true, Digest: digest1, Short: "9f2c 41ab", Scope: "Decides revision 2 of this request and nothing else. You would be the second of two.",
+		Act: &pages.Act{May: true, Digest: digest1, Scope: "Decides revision 2 of this request and nothing else. You would be the second of two.",
 			Approve: "Approve refund", Reject: "Reject refund", Arm: "/approvals/apr_71?arm=" + digest1, Disarm: "/approvals/apr_71", Decide: "/approvals/apr_71/decision", Edit: "/approvals/apr_71/edit",
 			Presets: []string{"The amount is wrong", "The wrong object", "Not needed any more", "I need to know more first"}},
 		Flow: []parts.Step{{Title: "Asked", State: "done", Time: minutes}, {Title: "Finance, 1 of 2", State: "done", Note: "Ben Okafor"}, {Title: "Finance, 2 of 2", State: "now", Note: "you or Lin Wei"}, {Title: "Checked again and sent", State: "todo"}},

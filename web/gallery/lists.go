@@ -39,7 +39,7 @@ func queue(current string) parts.Queue {
 }
 
 func decisions() parts.Queue {
-	q := parts.Queue{Title: "My decisions", URL: "/decisions", ShowStatus: true, Search: search("/decisions")}
+	q := parts.Queue{Title: "My decisions", URL: "/decisions", Search: search("/decisions")}
 	row := func(id, title, by, note, code, word string, t parts.Time) parts.QueueRow {
 		return parts.QueueRow{ID: id, URL: "/approvals/" + id + "?from=decisions", Risk: "high", Title: title, By: by, Note: note, Left: t.Relative, LeftTime: t, Status: &parts.Status{Code: code, Word: word}}
 	}

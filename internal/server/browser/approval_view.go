@@ -234,7 +234,7 @@ var rejectPresets = []string{"Wrong target.", "Wrong amount or content.", "Not n
 
 func act(a desk.Approval, f decisionForm) *pages.Act {
 	url := address("/approvals/", a.ID)
-	v := &pages.Act{May: a.Eligible.You, Digest: a.Digest, Short: shortDigest(a.Digest), Scope: fmt.Sprintf("Approves revision %d of this request, exactly as shown above, and nothing else.", a.Revision),
+	v := &pages.Act{May: a.Eligible.You, Digest: a.Digest, Scope: fmt.Sprintf("Approves revision %d of this request, exactly as shown above, and nothing else.", a.Revision),
 		Approve: "Approve", Reject: "Reject", Armed: f.armed == a.Digest && a.Eligible.You, Arm: withQuery(url, "arm", a.Digest), Disarm: url, Decide: url + "/decision",
 		Presets: rejectPresets, Reason: f.reason, ReasonError: f.fault}
 	if verb, _, ok := strings.Cut(heading(a), " "); ok && a.Kind == approvals.KindAction {

@@ -36,9 +36,10 @@ func (b *Browser) auditPage(c echo.Context, result *pages.VerifyResult) error {
 	if err != nil {
 		return err
 	}
-	v := pages.AuditView{Page: page, Dates: dates, Result: result, Verify: "/audit/verify", HeadURL: "/audit/head", JSONLines: "/audit/export.jsonl", CSV: "/audit/export.csv",
+	v := pages.AuditView{Page: page, Result: result, Verify: "/audit/verify", HeadURL: "/audit/head", JSONLines: "/audit/export.jsonl", CSV: "/audit/export.csv",
 		Search: search("/audit", f.Text, "person, object, action, digest", map[string]string{"action": f.Action}, filter("action", "Action", f.Action, auditActions...)),
 		Head:   []parts.Fact{{Name: "Entries under the last signed head", Text: thousands(head.Size)}, {Name: "Public key", Text: head.PublicKey, Mono: true}}}
+	v.Search.Fields = dates
 	for _, e := range list.Items {
 		v.Rows = append(v.Rows, b.entryRow(e))
 	}
@@ -58,7 +59,7 @@ var auditActions = []string{"approval.requested", "approval.approve", "approval.
 // entryQuery reads the filters; dates are days in UTC, the last one included.
 func entryQuery(c echo.Context) (desk.EntryQuery, []parts.Field, error) {
 	f := desk.EntryQuery{Text: c.QueryParam("q"), Person: c.QueryParam("person"), Action: c.QueryParam("action"), Cursor: c.QueryParam("cursor")}
-	fields := []parts.Field{{Name: "since", Label: "From", Kind: "date", Value: c.QueryParam("since")}, {Name: "until", Label: "To", Kind: "date", Value: c.QueryParam("until")}}
+	fields := []parts.Field{{Name: "since", Label: "From", Kind: "date", Required: true, Value: c.QueryParam("since")}, {Name: "until", Label: "To", Kind: "date", Required: true, Value: c.QueryParam("until")}}
 	for i, into := range []*time.Time{&f.Since, &f.Until} {
 		if fields[i].Value == "" {
 			continue

@@ -194,7 +194,7 @@ func (b *Browser) showDecisions(c echo.Context) error {
 		}
 		groups[i].Rows = append(groups[i].Rows, row)
 	}
-	q := parts.Queue{Title: "My decisions", URL: "/decisions", ShowStatus: true, Search: listSearch("/decisions", f, false, seen),
+	q := parts.Queue{Title: "My decisions", URL: "/decisions", Search: listSearch("/decisions", f, false, seen),
 		Groups: slices.DeleteFunc(groups, func(g parts.QueueGroup) bool { return len(g.Rows) == 0 })}
 	if len(q.Groups) == 0 {
 		q.Empty = &parts.Empty{Title: "You have decided nothing yet", Text: "What you approve or reject stays here, with what became of it."}
@@ -226,7 +226,7 @@ func (b *Browser) showApprovals(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q := parts.Queue{Title: "All approvals", URL: "/approvals", ShowStatus: true, Search: listSearch("/approvals", f, true, all.Items)}
+	q := parts.Queue{Title: "All approvals", URL: "/approvals", Search: listSearch("/approvals", f, true, all.Items)}
 	g := parts.QueueGroup{Title: "Newest first"}
 	for _, a := range all.Items {
 		g.Rows = append(g.Rows, b.queueRow(a, "approvals"))

@@ -24,9 +24,6 @@ type Page struct {
 	Events  string        // URL of the event stream; empty: the page is not live
 	AsOf    parts.Time    // when the server made the page
 	Flash   *parts.Notice // what the last POST did; shown once
-	// Wide gives list, detail and aside their columns; other pages have one
-	// readable column. Set by the pages themselves.
-	Wide bool
 }
 
 // Person is who is signed in.

@@ -145,8 +145,7 @@ type Act struct {
 	WhyNot string   // a sentence, when not May: "You asked for this, and the policy wants somebody else."
 	WhoCan []string // untrusted
 
-	Digest string // full
-	Short  string // the first groups of it, as shown
+	Digest string
 	// Scope says exactly what approving decides: "Approves revision 2 of this
 	// request, and nothing else."
 	Scope   string

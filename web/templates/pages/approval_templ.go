@@ -279,7 +279,7 @@ func Approval(v ApprovalView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = layout.Frame(wide(v.Page)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = layout.Frame(v.Page).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

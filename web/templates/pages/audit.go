@@ -9,8 +9,7 @@ import (
 // Result. Exports are GET.
 type AuditView struct {
 	Page      layout.Page
-	Search    parts.Search  // q, person, action, since, until
-	Dates     []parts.Field // since, until
+	Search    parts.Search // q; filters person and action; fields since and until
 	Rows      []EntryRow
 	Empty     *parts.Empty
 	More      string

@@ -185,7 +185,7 @@ func Run(v RunView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = layout.Frame(wide(v.Page)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = layout.Frame(v.Page).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

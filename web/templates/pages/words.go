@@ -3,16 +3,10 @@ package pages
 import (
 	"fmt"
 
-	"countersign/web/templates/layout"
 	"countersign/web/templates/parts"
 
 	"github.com/a-h/templ"
 )
-
-func wide(p layout.Page) layout.Page {
-	p.Wide = true
-	return p
-}
 
 // need says how far a group is: "1 of 2 finance".
 func need(g Group) string { return fmt.Sprintf("%d of %d", g.Have, g.Need) }

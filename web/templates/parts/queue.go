@@ -9,8 +9,6 @@ type Queue struct {
 	Groups []QueueGroup // in order: Overdue, Today, Later; or by status
 	Empty  *Empty       // set when Groups is empty
 	More   string       // URL of the next page; may be empty
-	// Columns hides what a list does not need.
-	ShowStatus bool
 }
 
 // QueueGroup is a stretch of rows under one heading.
@@ -44,8 +42,9 @@ type Search struct {
 	Query   string // as typed; untrusted
 	Hint    string // "target, person, params hash, id"
 	Filters []Filter
-	Chips   []Chip // what is on
-	Clear   string // URL without any filter; empty when nothing is on
+	Fields  []Field // further inputs beside the filters: since and until as dates
+	Chips   []Chip  // what is on
+	Clear   string  // URL without any filter; empty when nothing is on
 	Hidden  []Hidden
 }
 
