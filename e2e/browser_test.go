@@ -165,12 +165,15 @@ func (b *tab) where() string {
 	return strings.TrimPrefix(s, b.world.URL)
 }
 
-// shot keeps a picture of the whole page where E2E_SHOTS points, else with the
-// test's artifacts.
+// shot keeps a picture of the whole page where E2E_SHOTS points; of a failure
+// with the test's artifacts at least.
 func (b *tab) shot(name string) {
 	b.t.Helper()
 	dir := os.Getenv("E2E_SHOTS")
 	if dir == "" {
+		if !b.t.Failed() && name != "failed" {
+			return // nobody looks
+		}
 		dir = b.t.ArtifactDir()
 	}
 	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
@@ -180,5 +183,17 @@ func (b *tab) shot(name string) {
 	}
 	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
 		b.t.Log(err)
+	}
+}
+
+// fits fails when a page has to be scrolled sideways.
+func (b *tab) fits(path string, width int64) {
+	b.t.Helper()
+	over, err := chromedp.Run(b.ctx, chromedp.Evaluate[int64](`document.documentElement.scrollWidth - document.documentElement.clientWidth`))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if over > 0 {
+		b.t.Errorf("%s at %d wide is %d pixels too wide", path, width, over)
 	}
 }
