@@ -15,7 +15,7 @@ func entryRows() []pages.EntryRow {
 }
 
 func log() []Exhibit {
-	list := pages.AuditView{Page: frame("Audit", "/audit"), Search: parts.Search{Action: "/audit", Hint: "Person, object, action", Fields: []parts.Field{{Name: "since", Label: "Since", Kind: "date", Required: true}, {Name: "until", Label: "Until", Kind: "date", Required: true}}}, Rows: entryRows(), More: "/audit?cursor=x",
+	list := pages.AuditView{Page: frame("Audit", "/audit"), Search: parts.Search{Action: "/audit", Hint: "Person, object, action", Fields: []parts.Field{{Name: "since", Label: "Since", Kind: "date"}, {Name: "until", Label: "Until", Kind: "date"}}}, Rows: entryRows(), More: "/audit?cursor=x",
 		Head: []parts.Fact{{Name: "Entries", Text: "18,422"}, {Name: "Root", Digest: digest3}, {Name: "Signed", Time: minute}, {Name: "Key", Text: "countersign/demo/default/1+7f3a21c0", Mono: true}}, HeadURL: "/audit/head", Verify: "/audit/verify", JSONLines: "/audit/export.jsonl", CSV: "/audit/export.csv"}
 	good, bad := list, list
 	good.Result = &pages.VerifyResult{Notice: parts.Notice{Tone: "good", Title: "The log holds", Text: "All 18,422 entries were read again and give the signed root."}, Facts: []parts.Fact{{Name: "Took", Text: "1.8 s"}}}

@@ -258,14 +258,6 @@ func act(a desk.Approval, f decisionForm) *pages.Act {
 	return v
 }
 
-func shortDigest(d string) string {
-	hex := strings.TrimPrefix(d, "sha256:")
-	if len(hex) < 12 {
-		return d
-	}
-	return hex[:4] + " " + hex[4:8] + " " + hex[8:12]
-}
-
 func (b *Browser) timeline(a desk.Approval) []parts.Moment {
 	out := []parts.Moment{}
 	for _, m := range a.Timeline {

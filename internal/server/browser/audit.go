@@ -59,7 +59,7 @@ var auditActions = []string{"approval.requested", "approval.approve", "approval.
 // entryQuery reads the filters; dates are days in UTC, the last one included.
 func entryQuery(c echo.Context) (desk.EntryQuery, []parts.Field, error) {
 	f := desk.EntryQuery{Text: c.QueryParam("q"), Person: c.QueryParam("person"), Action: c.QueryParam("action"), Cursor: c.QueryParam("cursor")}
-	fields := []parts.Field{{Name: "since", Label: "From", Kind: "date", Required: true, Value: c.QueryParam("since")}, {Name: "until", Label: "To", Kind: "date", Required: true, Value: c.QueryParam("until")}}
+	fields := []parts.Field{{Name: "since", Label: "From", Kind: "date", Value: c.QueryParam("since")}, {Name: "until", Label: "To", Kind: "date", Value: c.QueryParam("until")}}
 	for i, into := range []*time.Time{&f.Since, &f.Until} {
 		if fields[i].Value == "" {
 			continue
