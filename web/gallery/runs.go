@@ -35,7 +35,7 @@ func steps() []pages.RunStep {
 func run() pages.RunView {
 	return pages.RunView{Page: frame("demo-001", "/runs"), ID: "run_71", Name: "demo-001", URL: "/runs/run_71", Status: parts.Status{Code: "waiting_approval", Word: "Waits for approval"},
 		Workflow: parts.Link{Text: "weekly-report 2", URL: "/definitions/workflow/weekly-report/2"}, Version: 14,
-		Waiting: []pages.Waiting{{Title: "Approval of publish", Who: "1 of approver", Until: soon, Resumes: "when an approver has decided", Next: &parts.Link{Text: "Open the request", URL: "/approvals/apr_72"}}},
+		Waiting: []pages.Waiting{{Title: "Approval of publish", Who: "1 of approver", Until: soon, Resumes: "an approver has decided", Next: &parts.Link{Text: "Open the request", URL: "/approvals/apr_72"}}},
 		Actions: pages.RunActions{Expected: 14, Cancel: "/runs/run_71/cancel", CancelNote: "The open request is withdrawn. What was done stays done: 0 effects."},
 		Map:     runMap("wait"), Steps: steps(),
 		Effects: []pages.EffectRow{{ID: "eff_70", URL: "/effects/eff_70", Path: "publish", Tool: "kb.publish 1", Status: parts.Status{Code: "confirmed", Word: "confirmed"}, Key: "ik_4d1f90b2c7aa", Attempts: 1, Sent: hours, Receipt: "reports/2026-W48.md"}},

@@ -238,7 +238,7 @@ func act(a desk.Approval, f decisionForm) *pages.Act {
 		Approve: "Approve", Reject: "Reject", Armed: f.armed == a.Digest && a.Eligible.You, Arm: withQuery(url, "arm", a.Digest), Disarm: url, Decide: url + "/decision",
 		Presets: rejectPresets, Reason: f.reason, ReasonError: f.fault}
 	if verb, _, ok := strings.Cut(heading(a), " "); ok && a.Kind == approvals.KindAction {
-		v.Approve, v.Reject = "Approve: "+strings.ToLower(verb), "Reject"
+		v.Approve, v.Reject = "Approve "+strings.ToLower(verb), "Reject "+strings.ToLower(verb)
 	}
 	if len(a.Editable) > 0 && a.Eligible.You {
 		v.Edit = url + "/edit"

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"net/http"
+	"strings"
 
 	"countersign/internal/engine"
 	"countersign/web/templates/pages"
@@ -10,15 +11,16 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// causes say what each cause of attention means, in the order they are shown.
-var causes = []struct{ code, title, tone, text string }{
-	{engine.CauseUnknown, "Outcome unknown", "unknown", "Something was sent and nobody can say whether it happened. It is never sent again by itself."},
-	{engine.CauseTampered, "The record does not agree", "bad", "What is stored differs from what was recorded. Nothing was sent; keep the folder as it is and look at the audit log."},
-	{engine.CauseVersion, "Cannot continue on this version", "bad", "The definition the run was started with is gone, or this program cannot run it."},
-	{engine.CausePoison, "Keeps failing", "bad", "Whoever drives this run ends again and again without progress. The other runs go on."},
-	{engine.CausePerson, "A person must act", "warn", "The run does not go on by itself."},
-	{engine.CauseNotStarted, "Approved, but not started", "warn", "It was agreed to more than a minute ago and was not sent."},
-	{engine.CauseOverdue, "Overdue", "warn", "It should have gone on by now."},
+// causes say what each cause of attention means and what the one button of
+// its rows says, in the order they are shown.
+var causes = []struct{ code, title, tone, next, text string }{
+	{engine.CauseUnknown, "Outcome unknown", "unknown", "Say what happened", "Something was sent and nobody can say whether it happened. It is never sent again by itself."},
+	{engine.CauseTampered, "The record does not agree", "bad", "Look at the run", "What is stored differs from what was recorded. Nothing was sent; keep the folder as it is and look at the audit log."},
+	{engine.CauseVersion, "Cannot continue on this version", "bad", "Look at the run", "The definition the run was started with is gone, or this program cannot run it."},
+	{engine.CausePoison, "Keeps failing", "bad", "Look at the run", "Whoever drives this run ends again and again without progress. The other runs go on."},
+	{engine.CausePerson, "A person must act", "warn", "Look at the run", "The run does not go on by itself."},
+	{engine.CauseNotStarted, "Approved, but not started", "warn", "Look at the run", "It was agreed to more than a minute ago and was not sent."},
+	{engine.CauseOverdue, "Overdue", "warn", "Look at the run", "It should have gone on by now."},
 }
 
 // showAttention is GET /attention.
@@ -44,7 +46,7 @@ func (b *Browser) attentionGroups(all []engine.Attention) []pages.Cause {
 		g := pages.Cause{Title: cause.title, Tone: cause.tone, Text: cause.text}
 		for _, a := range all {
 			if a.Cause == cause.code {
-				g.Rows = append(g.Rows, b.stuck(a))
+				g.Rows = append(g.Rows, b.stuck(a, cause.next))
 			}
 		}
 		if len(g.Rows) > 0 {
@@ -54,10 +56,10 @@ func (b *Browser) attentionGroups(all []engine.Attention) []pages.Cause {
 	return groups
 }
 
-func (b *Browser) stuck(a engine.Attention) pages.Stuck {
+func (b *Browser) stuck(a engine.Attention, next string) pages.Stuck {
 	run := address("/runs/", string(a.Run))
 	s := pages.Stuck{Title: "Step " + a.Path + " of run " + shortID(string(a.Run)), URL: run, Where: "run " + shortID(string(a.Run)) + ", step " + a.Path,
-		Since: b.at(a.Since), Blocks: a.Blocks, Why: a.Why, Next: parts.Link{Text: a.Next, URL: run}}
+		Since: b.at(a.Since), Blocks: a.Blocks, Why: strings.TrimSpace(a.Why + " " + a.Next), Next: parts.Link{Text: next, URL: run}}
 	if a.Effect != "" {
 		s.URL = address("/effects/", string(a.Effect))
 		s.Next.URL = s.URL

@@ -57,7 +57,7 @@ type Waiting struct {
 	Title   string // "Approval of publish"
 	Who     string // untrusted
 	Until   parts.Time
-	Resumes string // "when finance has approved"
+	Resumes string // "finance has approved", which follows "Goes on when"
 	Next    *parts.Link
 }
 

@@ -69,3 +69,14 @@ func liveDigest(v ApprovalView) string {
 	}
 	return v.Act.Digest
 }
+
+// resumeFirst reports whether resuming is the one thing to do: nothing else
+// on the page asks for it.
+func resumeFirst(v RunView) bool {
+	for _, w := range v.Waiting {
+		if w.Next != nil {
+			return false
+		}
+	}
+	return v.Error == nil || v.Error.Next == nil
+}
