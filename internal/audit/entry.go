@@ -112,9 +112,11 @@ func (l *Log) Append(ctx context.Context, tx *store.Tx, e Entry) (id.Entry, erro
 		}
 		e.PayloadDigest = payloadDigest(salt, e.Payload)
 	}
-	if err := insert(ctx, tx, e, salt); err != nil {
+	leaf, err := insert(ctx, tx, e, salt)
+	if err != nil {
 		return "", fmt.Errorf("append audit entry: %w", err)
 	}
+	l.remember(leaf)
 	l.dirty.Store(true)
 	tx.Audited()
 	return e.ID, nil
@@ -133,16 +135,16 @@ func nextSeq(ctx context.Context, tx *store.Tx, tenant string) (int64, error) {
 	return size, tx.ExecOne(ctx, sqlGrow, tenant, size)
 }
 
-func insert(ctx context.Context, tx *store.Tx, e Entry, salt []byte) error {
+func insert(ctx context.Context, tx *store.Tx, e Entry, salt []byte) (leaf tlog.Hash, err error) {
 	raw, err := e.encode()
 	if err != nil {
-		return err
+		return leaf, err
 	}
-	leaf := tlog.RecordHash(raw)
+	leaf = tlog.RecordHash(raw)
 	_, err = tx.Exec(ctx, sqlInsert, e.Tenant, e.Seq, string(e.ID), string(raw), leaf[:], store.Micros(e.Time), e.Actor.ID, e.Action, e.Subject, string(e.Run))
 	if err != nil || salt == nil {
-		return err
+		return leaf, err
 	}
 	_, err = tx.Exec(ctx, sqlKeep, e.Tenant, e.Seq, salt, string(e.Payload))
-	return err
+	return leaf, err
 }

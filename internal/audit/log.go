@@ -18,6 +18,7 @@ import (
 	"countersign/internal/store"
 
 	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
 )
 
 //go:embed migrations
@@ -46,15 +47,16 @@ type Log struct {
 	dirty  atomic.Bool // an Append may have happened since the last seal
 	copies *headCopier
 
-	mu       sync.Mutex // protects verified
+	mu       sync.Mutex // protects what follows
 	verified map[string]receipt.Head
+	own      map[tlog.Hash]bool // leaves appended since the last seal; nothing else is signed
 }
 
 // Open opens the log of the database whose keys lie in dir. The first start
 // makes a key pair; a log that has entries but no key file is refused, since
 // a new key would hide that the old one is gone. Close must be called.
 func Open(ctx context.Context, db *store.DB, dir string) (*Log, error) {
-	l := &Log{db: db, dir: dir, verified: map[string]receipt.Head{}}
+	l := &Log{db: db, dir: dir, verified: map[string]receipt.Head{}, own: map[tlog.Hash]bool{}}
 	if err := l.identify(ctx); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"countersign/internal/audit/receipt"
 	"countersign/internal/store"
@@ -26,7 +27,10 @@ type unsealed struct {
 }
 
 // seal runs once in each physical commit, after its transactions: it adds the
-// tree nodes of the new entries and one signed head per tenant.
+// tree nodes of the new entries and one signed head per tenant. It signs only
+// entries that this process appended, and only on top of the tree that the
+// last head is of: whoever can write the database cannot have a past of their
+// own signed.
 func (l *Log) seal(ctx context.Context, tx *store.Tx) error {
 	if !l.dirty.Load() {
 		return nil
@@ -40,8 +44,45 @@ func (l *Log) seal(ctx context.Context, tx *store.Tx) error {
 			return fmt.Errorf("seal the audit log: %w", err)
 		}
 	}
+	l.mu.Lock()
+	clear(l.own)
+	l.mu.Unlock()
 	tx.AfterCommit(func() { l.copies.changed() })
 	return nil
+}
+
+// remember notes the leaf of an entry that this process appended.
+func (l *Log) remember(leaf tlog.Hash) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.own[leaf] = true
+}
+
+// foreign returns the place of the first leaf that this process did not
+// append, or -1.
+func (l *Log) foreign(leaves []tlog.Hash) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.IndexFunc(leaves, func(leaf tlog.Hash) bool { return !l.own[leaf] })
+}
+
+// unbroken refuses a stored tree that is not the one the last head signed.
+func (l *Log) unbroken(ctx context.Context, tx *store.Tx, u unsealed, nodes *nodeReader) error {
+	head, _, err := l.head(ctx, tx, u.tenant)
+	if errors.Is(err, ErrNotYetSealed) && u.sealed == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if head.Size != u.sealed {
+		return fmt.Errorf("the last head is over %d entries, but %d were sealed", head.Size, u.sealed)
+	}
+	root, err := tlog.TreeHash(u.sealed, nodes)
+	if err == nil && root != head.Root {
+		err = fmt.Errorf("the stored tree of %d entries is not the one that was signed", u.sealed)
+	}
+	return err
 }
 
 func grown(ctx context.Context, tx *store.Tx) (todo []unsealed, err error) {
@@ -62,9 +103,15 @@ func grown(ctx context.Context, tx *store.Tx) (todo []unsealed, err error) {
 
 func (l *Log) sealTenant(ctx context.Context, tx *store.Tx, u unsealed) error {
 	nodes := &nodeReader{ctx: ctx, q: tx, tenant: u.tenant, fresh: map[int64]tlog.Hash{}}
+	if err := l.unbroken(ctx, tx, u, nodes); err != nil {
+		return err
+	}
 	leaves, err := leavesFrom(ctx, tx, u)
 	if err != nil {
 		return err
+	}
+	if i := l.foreign(leaves); i >= 0 {
+		return fmt.Errorf("entry %d was not written by this program", u.sealed+int64(i))
 	}
 	for i, leaf := range leaves {
 		if err := addLeaf(ctx, tx, nodes, u.sealed+int64(i), leaf); err != nil {
