@@ -75,7 +75,7 @@ func (d *Desk) chosen(ctx context.Context, q store.Querier, name string, version
 	return nil, problem.New(problem.NotFound, "unknown_workflow", "There is no version %d of a workflow named %q here.", version, name)
 }
 
-// create makes the run of a workflow inside tx, with its audit entry.
+// create makes the run of a workflow inside tx; the engine records it.
 func (d *Desk) create(ctx context.Context, tx *store.Tx, p identity.Principal, w *workflow.Workflow, in StartRun, versions json.RawMessage) (engine.Run, bool, error) {
 	input := in.Input
 	if len(input) == 0 {
@@ -99,9 +99,8 @@ func (d *Desk) create(ctx context.Context, tx *store.Tx, p identity.Principal, w
 	if err := in.Once.keep(ctx, tx, p, string(run.ID)); err != nil {
 		return engine.Run{}, false, err
 	}
-	_, err = d.log.Append(ctx, tx, d.entry(p, audit.Entry{Action: "run.started", Subject: string(run.ID), Run: run.ID, Digest: w.Digest, Outcome: run.Status}))
 	d.announce(tx, TopicRuns, string(run.ID))
-	return run, true, err
+	return run, true, nil
 }
 
 // pinTools returns the digest that each tool of the workflow has now; the run

@@ -34,6 +34,9 @@ func (b *Browser) showAttention(c echo.Context) error {
 		return err
 	}
 	v := pages.AttentionView{Page: page, Groups: b.attentionGroups(all)}
+	if err := b.nameStuck(c, v.Groups); err != nil {
+		return err
+	}
 	if len(v.Groups) == 0 {
 		v.Empty = &parts.Empty{Title: "Nothing needs you", Text: "No effect is unknown and no run is blocked or late."}
 	}
@@ -65,4 +68,25 @@ func (b *Browser) stuck(a engine.Attention, next string) pages.Stuck {
 		s.Next.URL = s.URL
 	}
 	return s
+}
+
+// nameStuck gives what is stuck over an effect the sentence that was decided
+// on, in place of a step's name.
+func (b *Browser) nameStuck(c echo.Context, groups []pages.Cause) error {
+	for _, g := range groups {
+		for i, s := range g.Rows {
+			effect, ok := strings.CutPrefix(s.URL, "/effects/")
+			if !ok {
+				continue
+			}
+			story, err := b.desk.EffectStory(c.Request().Context(), who(c), effect)
+			if err != nil {
+				return err
+			}
+			if story.Summary != "" {
+				g.Rows[i].Title = story.Summary
+			}
+		}
+	}
+	return nil
 }
