@@ -119,7 +119,7 @@ func (b *tab) click(css string) {
 // fill replaces what stands in a field by typing.
 func (b *tab) fill(css, text string) {
 	b.t.Helper()
-	b.do("fill "+css, chromedp.Clear(chromedp.CSS(css)), chromedp.SendKeys(chromedp.CSS(css), text))
+	b.do("fill "+css, chromedp.SetJavascriptAttribute(chromedp.CSS(css), "value", ""), chromedp.SendKeys(chromedp.CSS(css), text))
 }
 
 func (b *tab) see(css string) {

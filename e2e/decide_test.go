@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // A person reads a refund, changes the amount, sees what the policy makes of
@@ -14,13 +15,13 @@ func TestJourney_EditApproveAndWatch(t *testing.T) {
 		name := map[bool]string{true: "with script", false: "without script"}[script]
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
-			run, approval := w.refund(t, "4711", 12500)
+			run, approval := w.refund(t, "47110", 12500)
 			b := w.browse(t, script)
 			b.signIn(w.with(t, "finance"), "/approvals/"+approval)
 			if got := b.where(); got != "/approvals/"+approval {
 				t.Fatalf("after signing in at %s, want back at the request", got)
 			}
-			b.says("12500")
+			b.says("125.00 EUR")
 			b.says("Written by")
 			before := b.digest()
 
@@ -51,8 +52,8 @@ func TestJourney_EditApproveAndWatch(t *testing.T) {
 			b.says("Done, once")
 
 			b.open("/decisions")
-			b.says("9000")
-			if n := w.refunds(t, "4711"); n != 1 {
+			b.says("90.00 EUR")
+			if n := w.refunds(t, "47110"); n != 1 {
 				t.Errorf("%d refunds happened, want 1", n)
 			}
 		})
@@ -62,7 +63,7 @@ func TestJourney_EditApproveAndWatch(t *testing.T) {
 // The page changes by itself while somebody watches.
 func TestJourney_ThePageFollowsWhatHappens(t *testing.T) {
 	w := open(t)
-	run, approval := w.refund(t, "4712", 30000)
+	run, approval := w.refund(t, "47120", 30000)
 	b := w.browse(t, true)
 	b.signIn(w.with(t, "finance"), "/approvals/"+approval)
 	b.click("#arm")
@@ -74,7 +75,7 @@ func TestJourney_ThePageFollowsWhatHappens(t *testing.T) {
 
 func TestJourney_RejectNeedsAReasonAndKeepsIt(t *testing.T) {
 	w := open(t)
-	run, approval := w.refund(t, "4713", 30000)
+	run, approval := w.refund(t, "47130", 30000)
 	b := w.browse(t, true)
 	b.signIn(w.with(t, "finance"), "/approvals/"+approval)
 	b.click("#reject summary")
@@ -86,7 +87,7 @@ func TestJourney_RejectNeedsAReasonAndKeepsIt(t *testing.T) {
 	b.says("Rejected")
 	b.says("The photos show another parcel.")
 	w.until(t, run, "rejected")
-	if n := w.refunds(t, "4713"); n != 0 {
+	if n := w.refunds(t, "47130"); n != 0 {
 		t.Errorf("%d refunds happened, want none", n)
 	}
 }
@@ -95,7 +96,7 @@ func TestJourney_RejectNeedsAReasonAndKeepsIt(t *testing.T) {
 // is kept.
 func TestJourney_ASecondDecisionIsToldWhoWasFirst(t *testing.T) {
 	w := open(t)
-	_, approval := w.refund(t, "4714", 30000)
+	_, approval := w.refund(t, "47140", 30000)
 	first, second := w.browse(t, true), w.browse(t, false)
 	first.signIn(account{Email: "ana@demo.example", Password: "countersign demo"}, "/approvals/"+approval)
 	second.signIn(account{Email: "ben@demo.example", Password: "countersign demo"}, "/approvals/"+approval)
@@ -108,7 +109,7 @@ func TestJourney_ASecondDecisionIsToldWhoWasFirst(t *testing.T) {
 	second.click("#reject button.danger")
 	second.says("Ana Lindqvist")
 	second.says("Too much for a scratch.")
-	if n := w.refunds(t, "4714"); n != 1 {
+	if n := w.refunds(t, "47140"); n != 1 {
 		t.Errorf("%d refunds happened, want 1", n)
 	}
 }
@@ -116,12 +117,13 @@ func TestJourney_ASecondDecisionIsToldWhoWasFirst(t *testing.T) {
 // Keys decide nothing by themselves.
 func TestJourney_KeysNeverDecide(t *testing.T) {
 	w := open(t)
-	run, approval := w.refund(t, "4715", 30000)
+	run, approval := w.refund(t, "47150", 30000)
 	b := w.browse(t, true)
 	b.signIn(w.with(t, "finance"), "/approvals/"+approval)
 	for _, key := range []string{"\r", " ", "y", "a", "\r"} {
 		b.do("press a key", chromedp.KeyEvent(key))
 	}
+	b.do("disarm", chromedp.KeyEvent(kb.Escape))
 	b.do("focus the reason", chromedp.Click(chromedp.CSS("#reject summary")))
 	b.do("Enter in the reason", chromedp.SendKeys(chromedp.CSS("#reject textarea"), "no\r"))
 	var r struct{ Status string }

@@ -54,7 +54,7 @@ func TestJourney_VerifyTheLog(t *testing.T) {
 // on the console; the pictures are for people to look at.
 func TestPages_InBothSchemesAtBothWidths(t *testing.T) {
 	w := open(t)
-	run, approval := w.refund(t, "4716", 75000)
+	run, approval := w.refund(t, "47160", 75000)
 	people := map[string][]string{
 		"finance": {"/inbox", "/waiting", "/decisions", "/approvals", "/approvals/" + approval, "/approvals/" + approval + "/edit", "/runs", "/runs/" + run, "/attention", "/definitions",
 			"/definitions/workflow/refund/1", "/definitions/explain", "/account", "/help/keys", "/nothing-here"},

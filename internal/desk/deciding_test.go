@@ -2,7 +2,6 @@ package desk_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -122,7 +121,7 @@ func TestDecide_AfterAnEdit_StalePageIsRefusedWithWhatChanged(t *testing.T) {
 	w.must(err)
 	_, err = w.decide("ben", "approve", page)
 	p := w.wantProblem(err, "stale_digest")
-	if !strings.Contains(fmt.Sprintf("%s", asJSON(t, p.Details)), "12500") || !strings.Contains(asJSON(t, p.Details), "9000") {
+	if !strings.Contains(asJSON(t, p.Details), "12500") || !strings.Contains(asJSON(t, p.Details), "9000") {
 		t.Errorf("the refusal says %s, which shows not both amounts", asJSON(t, p.Details))
 	}
 	_, err = w.desk.Edit(t.Context(), w.principal("ben"), page.ID, desk.Edit{Digest: page.Digest, Edits: []desk.FieldEdit{{Pointer: "/amount", Value: json.RawMessage("8000")}}})

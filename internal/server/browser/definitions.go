@@ -99,9 +99,7 @@ func (b *Browser) definitionView(d desk.DefinitionView) pages.DefinitionView {
 	if d.Honesty != "" {
 		v.Facts = append(v.Facts, parts.Fact{Name: "A lost answer is settled by", Text: d.Honesty})
 	}
-	for _, r := range policyRules(d) {
-		v.Rules = append(v.Rules, r)
-	}
+	v.Rules = policyRules(d)
 	return v
 }
 
