@@ -119,7 +119,11 @@ func (b *tab) click(css string) {
 // fill replaces what stands in a field by typing.
 func (b *tab) fill(css, text string) {
 	b.t.Helper()
-	b.do("fill "+css, chromedp.SetJavascriptAttribute(chromedp.CSS(css), "value", ""), chromedp.SendKeys(chromedp.CSS(css), text))
+	b.see(css)
+	if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](fmt.Sprintf("document.querySelector(%q).value = ''", css))); err != nil {
+		b.t.Fatalf("clear %s: %v", css, err)
+	}
+	b.do("fill "+css, chromedp.SendKeys(chromedp.CSS(css), text))
 }
 
 func (b *tab) see(css string) {

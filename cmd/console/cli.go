@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"countersign/internal/problem"
 	"countersign/internal/strictyaml"
 
 	"github.com/alecthomas/kong"
@@ -104,11 +103,7 @@ func report(err error, e env) int {
 		}
 		return exitFailed
 	}
-	text := err.Error()
-	if p, ok := errors.AsType[*problem.Error](err); ok {
-		text = p.Error()
-	}
-	fmt.Fprintf(e.err, "console: %s\n", printable(text))
+	fmt.Fprintf(e.err, "console: %s\n", printable(err.Error()))
 	return exitFailed
 }
 

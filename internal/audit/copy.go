@@ -67,10 +67,16 @@ func (c *headCopier) run() {
 // copy writes the present heads. A failure is not fatal: the heads are in the
 // database, and the next copy tries again.
 func (c *headCopier) copy() {
+	old, err := ReadHeadFile(c.path)
+	if err != nil {
+		return // a damaged copy is evidence too: Verify says so
+	}
 	var heads map[string]string
-	err := c.db.View(context.Background(), func(ctx context.Context, q store.Querier) (err error) {
-		heads, err = lastHeads(ctx, q)
-		return err
+	err = c.db.View(context.Background(), func(ctx context.Context, q store.Querier) (err error) {
+		if heads, err = lastHeads(ctx, q); err != nil {
+			return err
+		}
+		return keepWhatIsGone(ctx, q, old, heads)
 	})
 	if err != nil || len(heads) == 0 {
 		return
@@ -80,6 +86,22 @@ func (c *headCopier) copy() {
 		return
 	}
 	_ = writeDurably(c.path, append(raw, '\n'), 0o644)
+}
+
+// keepWhatIsGone puts back every copied head that the database no longer
+// holds: a log that was cut must not wipe out what shows it.
+func keepWhatIsGone(ctx context.Context, q store.Querier, old, heads map[string]string) error {
+	for tenant, signed := range old {
+		var there int
+		err := q.QueryRow(ctx, `SELECT count(*) FROM audit_head WHERE tenant = $1 AND note = $2`, tenant, signed).Scan(&there)
+		if err != nil {
+			return err
+		}
+		if there == 0 {
+			heads[tenant] = signed
+		}
+	}
+	return nil
 }
 
 const sqlLastHeads = `SELECT h.tenant, h.note FROM audit_head h

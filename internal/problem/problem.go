@@ -10,6 +10,7 @@ package problem
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Kind is the class of a problem; the edges map each to one status.
@@ -62,7 +63,7 @@ func (e *Error) Error() string {
 		if where == "" {
 			where = "(document)"
 		}
-		text += fmt.Sprintf("; %s: %s", where, f.Message)
+		text = strings.TrimSuffix(text, ".") + fmt.Sprintf("; %s: %s", where, f.Message)
 	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
