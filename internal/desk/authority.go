@@ -10,8 +10,9 @@ import (
 	"countersign/internal/problem"
 )
 
-// The capabilities, named like the token scopes of the API. A token has the
-// scopes it was made with; a person has those of their roles.
+// The capabilities, named like the token scopes of the API. A machine's token
+// has the scopes an administrator gave it; a person has those of their roles,
+// and a personal token those of its scopes that its owner has at the moment.
 const (
 	capRunsRead      = "runs:read"
 	capRunsWrite     = "runs:write"
@@ -39,10 +40,13 @@ var granted = map[string][]string{
 
 // may reports whether p has the capability.
 func may(p identity.Principal, capability string) bool {
-	if p.Token != "" {
-		return slices.Contains(p.Scopes, capability)
+	if p.Token != "" && !slices.Contains(p.Scopes, capability) {
+		return false
 	}
-	if p.Kind != "person" || p.Person == "" {
+	if p.Kind != identity.KindPerson {
+		return p.Token != ""
+	}
+	if p.Person == "" {
 		return false
 	}
 	if slices.Contains(everyone, capability) {
@@ -66,7 +70,7 @@ func require(p identity.Principal, capability, doing string) error {
 	if may(p, capability) {
 		return nil
 	}
-	if p.Token != "" {
+	if p.Token != "" && !slices.Contains(p.Scopes, capability) {
 		return problem.New(problem.Forbidden, "missing_scope", "This token may not %s: it lacks the scope %s. Ask its owner for a token that has it.", doing, capability)
 	}
 	return problem.New(problem.Forbidden, "forbidden", "You may not %s. People with the role %s can; ask an administrator if you should.", doing, rolesWith(capability))
