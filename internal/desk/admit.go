@@ -150,6 +150,8 @@ func (g gate) unproven(ctx context.Context, tx *store.Tx, c approvals.Checked) (
 		switch {
 		case err != nil:
 			return fmt.Sprintf("the audit entry of the decision of %s is not proven: %v", dec.PersonName, err), nil
+		case e.Outcome != string(approvals.Approved) && e.Outcome != string(approvals.Pending):
+			return fmt.Sprintf("the audit entry of the decision of %s is of an attempt that was refused", dec.PersonName), nil
 		case e.Action != "approval.approve" || e.Subject != string(c.Request.ID) || e.Actor.ID != string(dec.Person):
 			return fmt.Sprintf("the audit entry of the decision of %s is about something else", dec.PersonName), nil
 		case e.Digest != c.Digest || dec.Digest != c.Digest:

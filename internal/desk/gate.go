@@ -30,7 +30,11 @@ func (g gate) Propose(ctx context.Context, tx *store.Tx, p engine.Proposal) (eng
 	if err != nil {
 		return engine.Ruling{}, err
 	}
-	r, err := g.book.Open(ctx, tx, openRequest(p, policy, verdict))
+	open := openRequest(p, policy, verdict)
+	if open.Principals, err = g.actedFor(ctx, tx, p); err != nil {
+		return engine.Ruling{}, err
+	}
+	r, err := g.book.Open(ctx, tx, open)
 	if err != nil {
 		return engine.Ruling{}, err
 	}
@@ -38,6 +42,20 @@ func (g gate) Propose(ctx context.Context, tx *store.Tx, p engine.Proposal) (eng
 		return engine.Ruling{}, err
 	}
 	return ruling(r), nil
+}
+
+// actedFor returns whom the proposal says it is for, where that is the address
+// of somebody here: they count as initiators and do not decide on it. A
+// token's owner is the initiator already.
+func (g gate) actedFor(ctx context.Context, q store.Querier, p engine.Proposal) ([]id.Person, error) {
+	if p.OnBehalfOf == "" {
+		return nil, nil
+	}
+	who, err := g.people.ByEmail(ctx, q, p.Tenant, p.OnBehalfOf)
+	if problem.HasCode(err, "not_found") || err == nil && who.ID == id.Person(p.Initiator) {
+		return nil, nil
+	}
+	return []id.Person{who.ID}, err
 }
 
 // Ruling tells where a request stands. One whose subject cannot be read stands

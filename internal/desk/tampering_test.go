@@ -161,3 +161,27 @@ func canonical(t *testing.T, v any) []byte {
 }
 
 func quoted(text []byte) string { return "'" + strings.ReplaceAll(string(text), "'", "''") + "'" }
+
+// Ben's vote was refused because he started it. Under a policy that asks two
+// people, the entry of that refusal must not pass for his approval.
+func TestSend_RefusedAttemptLinkedAsADecision_NothingIsSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	run := w.refund(12_500, engine.WaitingApproval)
+	w.idle()
+	a := w.request("ana", run)
+	ben := w.principal("ben")
+	w.must(w.desk.SetRoles(t.Context(), w.principal("chloe"), ben.Person, nil))
+	_, err := w.decide("ben", "approve", a)
+	w.wantProblem(err, "not_eligible")
+	w.must(w.desk.SetRoles(t.Context(), w.principal("chloe"), ben.Person, ben.Roles))
+	refused := w.entries("approval.approve", a.ID)[0]
+	w.approve("ana", a)
+	w.policy(2, "  - name: two\n    when: \"tool == 'shop.refund'\"\n    approve:\n      groups: [{role: finance, need: 2}]\n")
+	w.tamper(`UPDATE request SET votes = 2`,
+		fmt.Sprintf(`INSERT INTO decision (tenant, id, request, revision, digest, person, person_name, turn, verdict, groups, authority, rule, policy, policy_version, auth, channel, comment, decided_at)
+			SELECT tenant, 'dec_01m8qp3jh70vjd548bdsv710xx', request, revision, digest, '%s', 'Ben', 1, verdict, groups, authority, rule, policy, policy_version, auth, channel, comment, %d FROM decision`,
+			ben.Person, refused.Time.UnixMicro()),
+		fmt.Sprintf(`INSERT INTO decision_entry (tenant, decision, entry) VALUES ('default', 'dec_01m8qp3jh70vjd548bdsv710xx', '%s')`, refused.ID))
+	w.wantAlarm(run, a)
+}
