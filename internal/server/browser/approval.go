@@ -53,9 +53,14 @@ func (b *Browser) approvalPage(c echo.Context, code int, f decisionForm) error {
 	if err := render(c, code, pages.Approval(v)); err != nil {
 		return err
 	}
-	b.noteView(ctx, p, a)
+	if c.Request().Header.Get(liveHeader) == "" { // a page that refreshes itself is not somebody reading
+		b.noteView(ctx, p, a)
+	}
 	return nil
 }
+
+// liveHeader marks what the pages' script fetches to refresh a region.
+const liveHeader = "X-Live"
 
 // noteView notes the first view. It never keeps anybody from reading.
 func (b *Browser) noteView(ctx context.Context, p identity.Principal, a desk.Approval) {
