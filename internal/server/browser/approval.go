@@ -224,8 +224,14 @@ func (b *Browser) downloadSubject(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(a.Sensitive) > 0 && !desk.May(who(c), "audit:read") {
+		return errSensitive
+	}
 	return c.Blob(http.StatusOK, "text/plain; charset=utf-8", a.Subject)
 }
+
+// errSensitive refuses bytes that hold what pages hide.
+var errSensitive = problem.New(problem.Forbidden, "sensitive", "These bytes hold sensitive values, which only auditors may read.")
 
 // downloadValue is GET /approvals/{id}/value?path=…: the exact bytes of one
 // parameter.
@@ -234,7 +240,7 @@ func (b *Browser) downloadValue(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	whole := a.Params
+	whole := a.Shown
 	if a.Kind == approvals.KindDocument {
 		whole = a.Document
 	}
