@@ -139,7 +139,11 @@ func (d *Desk) fillHistory(ctx context.Context, q store.Querier, r approvals.Req
 		out.Timeline = append(out.Timeline, Moment{At: dec.DecidedAt, What: verb(dec.Verdict) + fmt.Sprintf(" revision %d", dec.Revision), Who: dec.PersonName, Note: dec.Comment})
 	}
 	for _, rev := range revisions {
-		out.Timeline = append(out.Timeline, Moment{At: rev.CreatedAt, What: fmt.Sprintf("revision %d", rev.Revision), Who: rev.CausedBy.Name, Note: strings.TrimSpace(rev.Why + " " + rev.Comment)})
+		by := rev.CausedBy.Name
+		if by == "" && rev.Revision == 1 {
+			by = r.InitiatorName
+		}
+		out.Timeline = append(out.Timeline, Moment{At: rev.CreatedAt, What: fmt.Sprintf("made revision %d", rev.Revision), Who: by, Note: strings.TrimSpace(rev.Why + " " + rev.Comment)})
 	}
 	for _, n := range notes {
 		out.Timeline = append(out.Timeline, moment(n))

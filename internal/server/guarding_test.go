@@ -19,7 +19,7 @@ var pageRoles = map[string]string{
 	"POST /signout": everybody, "GET /help/keys": everybody, "GET /events": everybody, "GET /": everybody,
 	"GET /inbox": everybody, "GET /waiting": everybody, "GET /decisions": everybody, "GET /approvals": everybody,
 	"GET /approvals/:id": everybody, "GET /approvals/:id/subject": everybody, "GET /approvals/:id/value": everybody,
-	"GET /approvals/:id/receipt": everybody, "POST /approvals/:id/decision": "ana ben", "GET /approvals/:id/edit": everybody,
+	"GET /approvals/:id/receipt": everybody, "POST /approvals/:id/decision": "ana ben", "GET /approvals/:id/edit": "ana ben",
 	"POST /approvals/:id/edit": "ana ben dev", "POST /approvals/:id/revoke": everybody, "POST /approvals/:id/comments": everybody,
 	"GET /approvals/:id/decision": everybody, "GET /approvals/:id/revoke": everybody, "GET /approvals/:id/comments": everybody,
 	"GET /runs": everybody, "GET /runs/new": everybody, "POST /runs": "dev ana", "GET /runs/:id": everybody,

@@ -20,13 +20,14 @@ import (
 // decisionForm is what a person typed on the page of a request, and why it
 // came back.
 type decisionForm struct {
-	armed  string // digest that was armed
-	reason string
-	fault  string // beside the reason
-	banner *parts.Notice
-	diff   *parts.Values
-	revoke string // fault beside the revocation
-	remark string
+	armed   string // digest that was armed
+	reason  string
+	fault   string // beside the reason
+	banner  *parts.Notice
+	diff    *parts.Values
+	revoke  string // fault beside the revocation
+	remark  string // fault beside the comment
+	comment string
 }
 
 // showApproval is GET /approvals/{id}. It changes nothing but the note that
@@ -210,10 +211,10 @@ func (b *Browser) revoke(c echo.Context) error {
 func (b *Browser) comment(c echo.Context) error {
 	err := b.desk.Comment(c.Request().Context(), who(c), c.Param("id"), c.FormValue("comment"))
 	if p := problem.From(err); p != nil {
-		if p.Kind != problem.Invalid {
+		if p.Kind == problem.Internal || p.Kind == problem.NotFound {
 			return err
 		}
-		return b.approvalPage(c, edge.Status(p), decisionForm{remark: firstFault(p)})
+		return b.approvalPage(c, edge.Status(p), decisionForm{remark: firstFault(p), comment: c.FormValue("comment")})
 	}
 	return see(c, address("/approvals/", c.Param("id")))
 }

@@ -25,7 +25,7 @@ func (b *Browser) approvalView(a desk.Approval, f decisionForm, p identity.Princ
 		Run: parts.Link{Text: a.Workflow + " " + shortID(a.Run), URL: address("/runs/", a.Run)}, Step: a.Step, Asked: b.at(a.CreatedAt), Attempts: a.PreviousRefusal,
 		Risk: a.Risk, Impact: a.Impact, Reversible: "Countersign cannot undo it.", Irreversible: true, Preview: b.preview(a), Params: params(a, f.armed == a.Digest), Request: document("The request as it will be sent; secrets by name", a.Request),
 		Reason: a.Reason, ReasonAuthor: a.Initiator.Name, Policy: policy(a), Digest: a.Digest, ParamsHash: a.ParamsHash, Verify: "console approval show " + a.ID + " --data DIR",
-		SubjectURL: url + "/subject", Timeline: b.timeline(a), Flow: flow(a), Comment: &pages.CommentForm{Action: url + "/comments", Error: f.remark},
+		SubjectURL: url + "/subject", Timeline: b.timeline(a), Flow: flow(a), Comment: &pages.CommentForm{Action: url + "/comments", Value: f.comment, Error: f.remark},
 	}
 	if a.Tool != "" {
 		v.Tool = parts.Link{Text: fmt.Sprintf("%s %d", a.Tool, a.ToolVersion), URL: fmt.Sprintf("/definitions/tool/%s/%d", a.Tool, a.ToolVersion)}
@@ -259,15 +259,17 @@ func act(a desk.Approval, f decisionForm) *pages.Act {
 }
 
 func (b *Browser) timeline(a desk.Approval) []parts.Moment {
-	out := []parts.Moment{}
-	for _, m := range a.Timeline {
-		out = append(out, parts.Moment{Time: b.at(m.At), Who: m.Who, What: m.What, Note: m.Note})
-	}
+	all := slices.Clone(a.Timeline)
 	if a.Effect != nil && !a.Effect.SentAt.IsZero() {
-		out = append(out, parts.Moment{Time: b.at(a.Effect.SentAt), What: "sent"})
+		all = append(all, desk.Moment{At: a.Effect.SentAt, What: "sent"})
 		if !a.Effect.ResolvedAt.IsZero() {
-			out = append(out, parts.Moment{Time: b.at(a.Effect.ResolvedAt), Who: a.Effect.ResolvedBy, What: status(a.Effect.Status).Word, Note: a.Effect.Message})
+			all = append(all, desk.Moment{At: a.Effect.ResolvedAt, Who: a.Effect.ResolvedBy, What: status(a.Effect.Status).Word, Note: a.Effect.Message})
 		}
+	}
+	slices.SortStableFunc(all, func(a, b desk.Moment) int { return a.At.Compare(b.At) })
+	out := []parts.Moment{}
+	for _, m := range all {
+		out = append(out, parts.Moment{Time: b.at(m.At), Who: m.Who, What: m.What, Note: m.Note})
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"countersign/internal/audit"
 	"countersign/internal/desk"
 	"countersign/internal/id"
+	"countersign/internal/identity"
 	"countersign/internal/problem"
 	"countersign/web/templates/pages"
 	"countersign/web/templates/parts"
@@ -161,10 +162,22 @@ func (b *Browser) showEntry(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	v := pages.EntryView{Page: page, Back: parts.Link{Text: "Audit", URL: "/audit"}, Seq: thousands(e.Seq), Action: e.Action, Payload: document("What it says a salted digest of", story.Payload),
+	v := pages.EntryView{Page: page, Back: entryBack(who(c), e), Seq: thousands(e.Seq), Action: e.Action, Payload: document("What it says a salted digest of", story.Payload),
 		Leaf: document("The entry, as the log commits to it", []byte(story.Proof.Body)), Facts: b.entryFacts(e), Proof: pages.Proof{Holds: true,
 			Text: "Included under the signed head of the log.", Hashes: story.Hashes, Head: &parts.JSON{Title: "Signed head", Text: story.Proof.Head}, Command: "console audit verify --data DIR"}}
 	return render(c, http.StatusOK, pages.Entry(v))
+}
+
+// entryBack leads to the log for those who may read it; others came from the
+// run.
+func entryBack(p identity.Principal, e audit.Entry) parts.Link {
+	switch {
+	case desk.May(p, "audit:read"):
+		return parts.Link{Text: "Audit", URL: "/audit"}
+	case e.Run != "":
+		return parts.Link{Text: "Run", URL: address("/runs/", string(e.Run))}
+	}
+	return parts.Link{Text: "For me", URL: "/inbox"}
 }
 
 func (b *Browser) entryFacts(e audit.Entry) []parts.Fact {

@@ -106,7 +106,7 @@ func toSignIn(c echo.Context) error {
 	case c.Request().Method == http.MethodGet:
 		return c.Redirect(http.StatusSeeOther, signInURL(c.Request().URL.RequestURI()))
 	}
-	return c.Redirect(http.StatusSeeOther, "/signin")
+	return signedOut(c)
 }
 
 // render writes a page that was rendered whole: a page that fails is an error,

@@ -14,8 +14,25 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// showEdit is GET /approvals/{id}/edit.
-func (b *Browser) showEdit(c echo.Context) error { return b.editPage(c, http.StatusOK, nil, nil) }
+// showEdit is GET /approvals/{id}/edit. Whoever could not save is told so
+// before typing.
+func (b *Browser) showEdit(c echo.Context) error {
+	a, err := b.desk.Approval(c.Request().Context(), who(c), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.Status != "pending":
+		return problem.New(problem.Conflict, "not_pending", "This request is %s: nothing about it can be changed any more.", status(a.Status).Word)
+	case !a.Eligible.You && a.Eligible.Why != "":
+		return problem.New(problem.Forbidden, "not_eligible", "Only those who can decide a request can edit it. You cannot: %s.", a.Eligible.Why)
+	case !a.Eligible.You:
+		return problem.New(problem.Forbidden, "not_eligible", "Only those who can decide a request can edit it, and you are not among them.")
+	case len(a.Editable) == 0:
+		return problem.New(problem.Forbidden, "not_editable", "Nothing in this request may be edited. It can be rejected, with a reason.")
+	}
+	return b.editPage(c, http.StatusOK, nil, nil)
+}
 
 func (b *Browser) editPage(c echo.Context, code int, fault *problem.Error, outcome *desk.EditOutcome) error {
 	a, err := b.desk.Approval(c.Request().Context(), who(c), c.Param("id"))

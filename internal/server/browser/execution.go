@@ -100,7 +100,7 @@ func receipt(e engine.Effect) *pages.Receipt {
 	if e.ExternalRef != "" {
 		out.Facts = append(out.Facts, parts.Fact{Name: "The target calls it", Text: e.ExternalRef, Mono: true})
 	}
-	if r.Status != 0 {
+	if r.Status > 0 { // a program that was killed has none
 		out.Facts = append(out.Facts, parts.Fact{Name: "Status", Text: fmt.Sprint(r.Status)})
 	}
 	return out

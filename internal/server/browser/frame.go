@@ -33,7 +33,7 @@ func (b *Browser) frame(c echo.Context, title string) (layout.Page, error) {
 	}
 	page.Person = &layout.Person{Name: p.Name, Detail: strings.Join(p.Roles, ", "), Account: "/account"}
 	page.Rail = rail(p, counts, place(c))
-	page.Posture = postureLine(posture, b.at)
+	page.Posture = postureLine(posture, desk.May(p, "audit:read"))
 	page.Events, page.AsOf, page.Flash = "/events", b.at(time.Now()), said(c)
 	return page, nil
 }
@@ -91,16 +91,21 @@ func count99(n int) string {
 	return fmt.Sprint(n)
 }
 
-// postureLine says what the console promises and how it stands with it.
-func postureLine(p desk.Posture, at clockface) []layout.PostureItem {
+// postureLine says what the console promises and how it stands with it; the
+// log is led to only for those who may read it.
+func postureLine(p desk.Posture, auditor bool) []layout.PostureItem {
+	audit := ""
+	if auditor {
+		audit = "/audit"
+	}
 	line := []layout.PostureItem{{Text: "four-eyes on", Tone: "good"}}
 	switch {
 	case p.Failed:
-		line = append(line, layout.PostureItem{Text: "audit log does NOT verify", Tone: "bad", URL: "/audit"})
+		line = append(line, layout.PostureItem{Text: "audit log does NOT verify", Tone: "bad", URL: audit})
 	case p.Verified:
-		line = append(line, layout.PostureItem{Text: fmt.Sprintf("audit verified to %s at %s", thousands(p.Entries), p.VerifiedAt.Format("15:04 MST")), Tone: "good", URL: "/audit"})
+		line = append(line, layout.PostureItem{Text: fmt.Sprintf("audit verified to %s at %s", thousands(p.Entries), p.VerifiedAt.Format("15:04 MST")), Tone: "good", URL: audit})
 	default:
-		line = append(line, layout.PostureItem{Text: "audit not verified since the start", URL: "/audit"})
+		line = append(line, layout.PostureItem{Text: "audit not verified since the start", URL: audit})
 	}
 	if p.Unknown > 0 {
 		line = append(line, layout.PostureItem{Text: plural(p.Unknown, "unknown effect"), Tone: "unknown", URL: "/attention"})

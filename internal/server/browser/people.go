@@ -175,7 +175,7 @@ func (b *Browser) accountPage(c echo.Context, code int, fault *problem.Error, se
 		v.Error = notice("bad", fault)
 	}
 	for _, s := range sessions {
-		v.Sessions = append(v.Sessions, pages.SessionRow{Where: s.Agent, From: s.Address, Began: b.at(s.Created), Seen: b.at(s.Seen), This: s.ID == p.Session, End: address("/sessions/", string(s.ID)) + "/end"})
+		v.Sessions = append(v.Sessions, pages.SessionRow{Where: agentWord(s.Agent), From: s.Address, Began: b.at(s.Created), Seen: b.at(s.Seen), This: s.ID == p.Session, End: address("/sessions/", string(s.ID)) + "/end"})
 	}
 	for _, t := range tokens {
 		v.Tokens = append(v.Tokens, b.tokenRow(t, p.Name))

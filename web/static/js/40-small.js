@@ -26,6 +26,9 @@ document.addEventListener('click', async (event) => {
   link.textContent = 'copied, exact bytes';
 });
 
+const place = document.querySelector('.rail [aria-current]');
+place?.scrollIntoView({ block: 'nearest', inline: 'center' });
+
 function enhance(root) {
   if (navigator.clipboard) for (const b of all('.copy[hidden]', root)) b.hidden = false;
   restore(root);

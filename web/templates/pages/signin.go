@@ -13,6 +13,7 @@ type SignInView struct {
 	Email  string // as typed
 	Next   string // where to go afterwards, a path of this site; may be empty
 	Error  *parts.Notice
+	Drafts []parts.Field // what was typed into a form that came too late
 }
 
 // SetupView makes the first administrator; it is reached by the one-time link
