@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,13 +42,61 @@ func (h Head) Sign(signers ...note.Signer) (string, error) {
 	return string(b), nil
 }
 
-// OpenHead verifies a signed note with the key and reads the head in it.
-func OpenHead(signed string, v note.Verifier) (Head, error) {
-	n, err := note.Open([]byte(signed), note.VerifierList(v))
+// OpenHead verifies a signed note and reads the head in it. The first key
+// must have signed it, the others may have; a signature of anybody else, a
+// second one of the same key, or one in another than the canonical base64
+// form is refused, so that no byte of a head is free to change.
+func OpenHead(signed string, keys ...note.Verifier) (Head, error) {
+	n, err := note.Open([]byte(signed), note.VerifierList(distinct(keys)...))
 	if err != nil {
-		return Head{}, fmt.Errorf("head is not signed by %s: %w", v.Name(), err)
+		return Head{}, fmt.Errorf("head is not signed by %s: %w", keys[0].Name(), err)
+	}
+	first := false
+	text := n.Text + "\n"
+	for _, s := range n.Sigs {
+		line, err := signatureLine(s)
+		if err != nil {
+			return Head{}, err
+		}
+		text += line
+		first = first || s.Hash == keys[0].KeyHash() && s.Name == keys[0].Name()
+	}
+	if !first {
+		return Head{}, fmt.Errorf("head is not signed by %s+%08x", keys[0].Name(), keys[0].KeyHash())
+	}
+	if text != signed {
+		return Head{}, errors.New("head carries more than its own signatures")
 	}
 	return parseHead(n.Text)
+}
+
+// SignedBy returns the signed note with no other signature than that of key.
+func SignedBy(signed string, key note.Verifier) (string, error) {
+	n, err := note.Open([]byte(signed), note.VerifierList(key))
+	if err != nil {
+		return "", fmt.Errorf("head is not signed by %s: %w", key.Name(), err)
+	}
+	line, err := signatureLine(n.Sigs[0])
+	return n.Text + "\n" + line, err
+}
+
+// signatureLine is a signature as note.Sign writes it. Decoding is strict:
+// the last bits of base64 text may be set without changing its value.
+func signatureLine(s note.Signature) (string, error) {
+	if _, err := base64.StdEncoding.Strict().DecodeString(s.Base64); err != nil {
+		return "", fmt.Errorf("the signature of %s is not in its canonical form", s.Name)
+	}
+	return "— " + s.Name + " " + s.Base64 + "\n", nil
+}
+
+// distinct drops repeated keys, which note refuses.
+func distinct(keys []note.Verifier) (out []note.Verifier) {
+	for _, k := range keys {
+		if !slices.ContainsFunc(out, func(o note.Verifier) bool { return o.Name() == k.Name() && o.KeyHash() == k.KeyHash() }) {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 var errHead = errors.New("head is not an origin, a size and a root, a line each")

@@ -7,10 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
+	"strings"
 
 	"golang.org/x/mod/sumdb/note"
-	"golang.org/x/mod/sumdb/tlog"
 )
 
 // fileType is the format of a receipt.
@@ -51,19 +50,6 @@ func (f File) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// entry is what a receipt reads of a log entry.
-type entry struct {
-	Type      string                    `json:"type"`
-	Seq       int64                     `json:"seq"`
-	Time      time.Time                 `json:"time"`
-	Actor     struct{ Name, ID string } `json:"actor"`
-	Authority map[string]string         `json:"authority"`
-	Action    string                    `json:"action"`
-	Subject   string                    `json:"subject"`
-	Digest    string                    `json:"digest"`
-	Outcome   string                    `json:"outcome"`
-}
-
 // Report says what a receipt that verifies proves, a sentence a line.
 type Report struct {
 	Approval string
@@ -73,23 +59,25 @@ type Report struct {
 	Facts    []string
 }
 
-// Check verifies a receipt with the log's public key. Any doubt is an error
-// that names the first thing that does not hold.
+// Check verifies a receipt with the log's public key; publicKey may have
+// several lines, as a file of present and former keys has, and then any of
+// them may have signed. Any doubt is an error that names the first thing that
+// does not hold.
+//
+// That an entry is missing from a receipt cannot be seen in it: a receipt
+// proves what it holds, and refuses to hold less than the policy's ruling,
+// and for what was sent less than the agreement to it.
 func Check(raw []byte, publicKey string) (Report, error) {
 	f, err := open(raw)
 	if err != nil {
 		return Report{}, err
 	}
-	v, err := note.NewVerifier(publicKey)
-	if err != nil {
-		return Report{}, fmt.Errorf("the public key cannot be used: %w", err)
-	}
-	head, err := OpenHead(f.Head, v)
+	head, err := openWithAny(f.Head, strings.Fields(publicKey))
 	if err != nil {
 		return Report{}, err
 	}
 	sum := sha256.Sum256([]byte(f.Subject))
-	if got := "sha256:" + hex.EncodeToString(sum[:]); got != f.Digest {
+	if got := digestText(sum); got != f.Digest {
 		return Report{}, fmt.Errorf("the subject's digest is %s, not %s", got, f.Digest)
 	}
 	c := &checker{file: f, head: head}
@@ -100,6 +88,28 @@ func Check(raw []byte, publicKey string) (Report, error) {
 		}
 	}
 	return c.report, nil
+}
+
+func digestText(sum [sha256.Size]byte) string { return "sha256:" + hex.EncodeToString(sum[:]) }
+
+// keysMax bounds how many public keys are tried.
+const keysMax = 100
+
+func openWithAny(signed string, keys []string) (h Head, err error) {
+	err = errors.New("there is no public key to check with")
+	if len(keys) > keysMax {
+		return h, fmt.Errorf("there are %d public keys; at most %d are tried", len(keys), keysMax)
+	}
+	for _, line := range keys {
+		v, bad := note.NewVerifier(line)
+		if bad != nil {
+			return h, fmt.Errorf("the public key cannot be used: %w", bad)
+		}
+		if h, err = OpenHead(signed, v); err == nil {
+			return h, nil
+		}
+	}
+	return h, err
 }
 
 // open reads the file and refuses anything that is not exactly what Encode
@@ -124,105 +134,3 @@ func open(raw []byte) (File, error) {
 	}
 	return f, nil
 }
-
-type checker struct {
-	file   File
-	head   Head
-	report Report
-	frozen string // request digest in the subject
-}
-
-func (c *checker) fact(format string, args ...any) {
-	c.report.Facts = append(c.report.Facts, fmt.Sprintf(format, args...))
-}
-
-// subject reads the digest of the frozen request from the subject.
-func (c *checker) subject() error {
-	var s struct {
-		Type          string `json:"type"`
-		Kind          string `json:"kind"`
-		Summary       string `json:"summary"`
-		RequestDigest string `json:"request_digest"`
-	}
-	if err := json.Unmarshal([]byte(c.file.Subject), &s); err != nil {
-		return fmt.Errorf("the subject is not a document: %w", err)
-	}
-	c.frozen = s.RequestDigest
-	c.fact("What was shown: %s (%s)", s.Summary, c.file.Digest)
-	return nil
-}
-
-// included checks one entry's place in the log and that it is about this
-// approval and digest.
-func (c *checker) included(p Proof, what string) (entry, error) {
-	var e entry
-	if err := json.Unmarshal([]byte(p.Entry), &e); err != nil {
-		return e, fmt.Errorf("%s: the entry is not readable: %w", what, err)
-	}
-	path := make(tlog.RecordProof, len(p.Path))
-	for i, s := range p.Path {
-		h, err := tlog.ParseHash(s)
-		if err != nil || h.String() != s {
-			return e, fmt.Errorf("%s: the proof has a damaged hash", what)
-		}
-		path[i] = h
-	}
-	if e.Seq != p.Seq || p.Seq >= c.head.Size {
-		return e, fmt.Errorf("%s: the entry is not at its place", what)
-	}
-	if err := tlog.CheckRecord(path, c.head.Size, c.head.Root, p.Seq, tlog.RecordHash([]byte(p.Entry))); err != nil {
-		return e, fmt.Errorf("%s: the entry is not in the signed log", what)
-	}
-	if e.Type != "countersign.entry/1" {
-		return e, fmt.Errorf("%s: the entry has the format %q", what, e.Type)
-	}
-	if e.Digest != c.file.Digest {
-		return e, fmt.Errorf("%s: the entry is about %s, not about what was shown", what, e.Digest)
-	}
-	return e, nil
-}
-
-func (c *checker) rulings() error {
-	for _, p := range c.file.Rulings {
-		e, err := c.included(p, "ruling")
-		if err != nil {
-			return err
-		}
-		if e.Subject != c.file.Approval {
-			return fmt.Errorf("ruling: the entry is about %s", e.Subject)
-		}
-		c.fact("%s: the policy's ruling was %s (rule %s)", at(e), e.Outcome, e.Authority["rule"])
-	}
-	return nil
-}
-
-func (c *checker) decisions() error {
-	for _, p := range c.file.Decisions {
-		e, err := c.included(p, "decision")
-		if err != nil {
-			return err
-		}
-		if e.Subject != c.file.Approval || e.Action != "approval.approve" && e.Action != "approval.reject" {
-			return fmt.Errorf("decision: the entry is %s of %s", e.Action, e.Subject)
-		}
-		c.fact("%s: %s by %s as %s", at(e), e.Action, e.Actor.Name, e.Authority["role"])
-	}
-	return nil
-}
-
-// effects checks that what was sent is what the subject froze.
-func (c *checker) effects() error {
-	for _, p := range c.file.Effects {
-		e, err := c.included(p, "effect")
-		if err != nil {
-			return err
-		}
-		if sent := e.Authority["request_digest"]; sent != "" && sent != c.frozen {
-			return fmt.Errorf("effect: the request that was sent has the digest %s; the one approved has %s", sent, c.frozen)
-		}
-		c.fact("%s: %s, %s", at(e), e.Action, e.Outcome)
-	}
-	return nil
-}
-
-func at(e entry) string { return e.Time.UTC().Format("2006-01-02 15:04:05 MST") }
