@@ -4,22 +4,25 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"countersign/internal/store"
+
+	"golang.org/x/mod/sumdb/tlog"
 )
 
 // copyEvery is how often, at most, the heads are copied beside the database.
 const copyEvery = time.Second
 
-// headCopier keeps the last signed head of each tenant in a file outside the
-// database, so that cutting the log's tail there is noticed here.
+// headCopier runs copy soon after something changed, and at the end.
 type headCopier struct {
-	path string
-	db   *store.DB
+	copy func()
 	hint chan struct{} // holds one: there is something to copy
 	quit chan struct{}
 	done chan struct{}
@@ -27,8 +30,8 @@ type headCopier struct {
 	once sync.Once
 }
 
-func newHeadCopier(path string, db *store.DB) *headCopier {
-	return &headCopier{path: path, db: db, hint: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+func newHeadCopier(copy func()) *headCopier {
+	return &headCopier{copy: copy, hint: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
 }
 
 func (c *headCopier) changed() {
@@ -64,44 +67,82 @@ func (c *headCopier) run() {
 	}
 }
 
-// copy writes the present heads. A failure is not fatal: the heads are in the
-// database, and the next copy tries again.
-func (c *headCopier) copy() {
-	old, err := ReadHeadFile(c.path)
+// copyHeads keeps the last signed head of each tenant in a file outside the
+// database, so that cutting the log's tail there is noticed here. A head only
+// ever gives way to one of the same log that contains it: otherwise the older
+// one is the evidence, stays, and Trouble says why. A failure to write is not
+// fatal: the heads are in the database, and the next copy tries again.
+func (l *Log) copyHeads() {
+	kept, err := ReadHeadFile(l.headPath())
 	if err != nil {
-		return // a damaged copy is evidence too: Verify says so
-	}
-	var heads map[string]string
-	err = c.db.View(context.Background(), func(ctx context.Context, q store.Querier) (err error) {
-		if heads, err = lastHeads(ctx, q); err != nil {
-			return err
-		}
-		return keepWhatIsGone(ctx, q, old, heads)
-	})
-	if err != nil || len(heads) == 0 {
+		l.troubled(fmt.Sprintf("%s cannot be read: %v", HeadFile, err))
 		return
 	}
-	raw, err := json.MarshalIndent(heads, "", "  ")
-	if err != nil {
-		return
+	next := maps.Clone(kept)
+	if next == nil {
+		next = map[string]string{}
 	}
-	_ = writeDurably(c.path, append(raw, '\n'), 0o644)
-}
-
-// keepWhatIsGone puts back every copied head that the database no longer
-// holds: a log that was cut must not wipe out what shows it.
-func keepWhatIsGone(ctx context.Context, q store.Querier, old, heads map[string]string) error {
-	for tenant, signed := range old {
-		var there int
-		err := q.QueryRow(ctx, `SELECT count(*) FROM audit_head WHERE tenant = $1 AND note = $2`, tenant, signed).Scan(&there)
+	trouble := ""
+	err = l.db.View(context.Background(), func(ctx context.Context, q store.Querier) error {
+		trouble = ""
+		heads, err := lastHeads(ctx, q)
 		if err != nil {
 			return err
 		}
-		if there == 0 {
-			heads[tenant] = signed
+		for _, tenant := range slices.Sorted(maps.Keys(kept)) {
+			if err := l.contains(ctx, q, tenant, heads[tenant], kept[tenant]); err != nil {
+				trouble = fmt.Sprintf("the log of %q does not fit the head in %s: %v", tenant, HeadFile, err)
+				delete(heads, tenant)
+			}
 		}
+		maps.Copy(next, heads)
+		return nil
+	})
+	if err != nil {
+		return // closing, or the database says so elsewhere
 	}
-	return nil
+	l.troubled(trouble)
+	if maps.Equal(next, kept) {
+		return
+	}
+	if raw, err := json.MarshalIndent(next, "", "  "); err == nil {
+		_ = writeDurably(l.headPath(), append(raw, '\n'), 0o644)
+	}
+}
+
+func (l *Log) troubled(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trouble = why
+}
+
+// contains returns nil if the log under the signed head has the kept head as
+// its beginning.
+func (l *Log) contains(ctx context.Context, q store.Querier, tenant, signed, kept string) error {
+	if signed == kept {
+		return nil
+	}
+	old, err := l.keys().open(kept)
+	if err != nil {
+		return fmt.Errorf("the kept head: %w", err)
+	}
+	if signed == "" {
+		return fmt.Errorf("%d entries are gone", old.Size)
+	}
+	now, err := l.keys().open(signed)
+	switch {
+	case err != nil:
+		return err
+	case now.Origin != old.Origin:
+		return fmt.Errorf("it is of %s, not of %s", now.Origin, old.Origin)
+	case now.Size < old.Size:
+		return fmt.Errorf("it has %d entries, not %d: the end was cut off", now.Size, old.Size)
+	}
+	root, err := tlog.TreeHash(old.Size, &nodeReader{ctx: ctx, q: q, tenant: tenant, seen: map[int64]tlog.Hash{}})
+	if err == nil && root != old.Root {
+		err = fmt.Errorf("its first %d entries are others", old.Size)
+	}
+	return err
 }
 
 const sqlLastHeads = `SELECT h.tenant, h.note FROM audit_head h

@@ -14,6 +14,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
 	"countersign/internal/canon"
@@ -95,10 +97,59 @@ const (
 	sqlKeep   = `INSERT INTO audit_payload (tenant, seq, salt, payload) VALUES ($1, $2, $3, $4)`
 )
 
+// Limits of an entry.
+const (
+	payloadBytesMax   = 1 << 20
+	textBytesMax      = 4096
+	authorityCountMax = 32
+)
+
+// tenantForm keeps tenants apart in the first lines of their heads.
+var tenantForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// fit checks what a caller may get wrong and cuts what an outsider may have
+// made too long.
+func (e *Entry) fit() error {
+	if e.Tenant != instanceTenant && (!tenantForm.MatchString(e.Tenant) || e.Tenant == "instance") {
+		return fmt.Errorf("%q is not a tenant", e.Tenant)
+	}
+	if len(e.Payload) > payloadBytesMax {
+		return fmt.Errorf("the payload has %d bytes; at most %d are kept", len(e.Payload), payloadBytesMax)
+	}
+	if len(e.Authority) > authorityCountMax {
+		return fmt.Errorf("the authority has %d parts; at most %d are kept", len(e.Authority), authorityCountMax)
+	}
+	for _, s := range []*string{&e.Actor.Kind, &e.Actor.ID, &e.Actor.Name, &e.Actor.How, &e.Channel, &e.Action, &e.Subject, &e.Digest, &e.Outcome} {
+		*s = clipped(*s)
+	}
+	authority := make(map[string]string, len(e.Authority))
+	for k, v := range e.Authority {
+		authority[clipped(k)] = clipped(v)
+	}
+	e.Authority = authority
+	return nil
+}
+
+// clipped is s as valid Unicode of at most textBytesMax bytes.
+func clipped(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= textBytesMax {
+		return s
+	}
+	return strings.ToValidUTF8(s[:textBytesMax-len("…")], "") + "…"
+}
+
 // Append adds the entry to its tenant's log in tx and marks tx as audited.
 // The entry is under a signed head once the transaction's physical commit is
 // done.
+//
+// Limits: a payload of a mebibyte, 4096 bytes for every other text. Longer
+// texts are cut with a mark rather than refused, so that hostile input cannot
+// keep a record from being made; a longer payload is an error of the caller.
 func (l *Log) Append(ctx context.Context, tx *store.Tx, e Entry) (id.Entry, error) {
+	if err := e.fit(); err != nil {
+		return "", fmt.Errorf("append audit entry: %w", err)
+	}
 	seq, err := nextSeq(ctx, tx, e.Tenant)
 	if err != nil {
 		return "", fmt.Errorf("append audit entry: %w", err)
@@ -116,10 +167,21 @@ func (l *Log) Append(ctx context.Context, tx *store.Tx, e Entry) (id.Entry, erro
 	if err != nil {
 		return "", fmt.Errorf("append audit entry: %w", err)
 	}
-	l.remember(leaf)
-	l.dirty.Store(true)
+	l.wrote(e, leaf)
 	tx.Audited()
 	return e.ID, nil
+}
+
+// wrote remembers the leaf until the commit seals it: nothing else is ever
+// signed. One of a transaction that rolled back is replaced by whatever takes
+// its place, or lies past the end.
+func (l *Log) wrote(e Entry, leaf tlog.Hash) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pending[e.Tenant] == nil {
+		l.pending[e.Tenant] = map[int64]written{}
+	}
+	l.pending[e.Tenant][e.Seq] = written{leaf, e.Action == rotatedAction}
 }
 
 // nextSeq takes the next place in the log by compare-and-swap.

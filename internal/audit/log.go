@@ -6,18 +6,13 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"countersign/internal/audit/receipt"
-	"countersign/internal/problem"
 	"countersign/internal/store"
 
-	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 )
 
@@ -27,44 +22,49 @@ var migrations embed.FS
 // Migrations is this package's line of the database schema.
 var Migrations = store.Line{Name: "audit", FS: migrations, Dir: "migrations"}
 
-// Names of the files beside the database.
-const (
-	KeyFile    = "audit.key"  // the signing key: readable by the service alone, not in backups
-	PublicFile = "audit.pub"  // its verifier key: copy it to whoever checks receipts
-	HeadFile   = "audit.head" // the last signed heads, outside the database
-)
-
 // Log is the audit log of one database.
 type Log struct {
 	db       *store.DB
 	dir      string
-	signer   note.Signer
-	verifier note.Verifier
-	public   string
 	instance string
 	epoch    int64
-
-	dirty  atomic.Bool // an Append may have happened since the last seal
-	copies *headCopier
+	copies   *headCopier
 
 	mu       sync.Mutex // protects what follows
+	ring     *keyring   // replaced as a whole, never changed
 	verified map[string]receipt.Head
-	own      map[tlog.Hash]bool // leaves appended since the last seal; nothing else is signed
+	pending  map[string]map[int64]written // by tenant and place: what Append wrote and no commit sealed yet
+	reached  map[string]int64             // by tenant: the largest size this process saw committed
+	trouble  string                       // why the heads beside the database do not fit it
+}
+
+// written is the leaf of an entry that this process appended.
+type written struct {
+	leaf     tlog.Hash
+	rotation bool // the entry hands over to the next key
 }
 
 // Open opens the log of the database whose keys lie in dir. The first start
-// makes a key pair; a log that has entries but no key file is refused, since
-// a new key would hide that the old one is gone. Close must be called.
+// makes a key pair and an entry that names its public half; a log that has
+// entries but no key file is refused, since a new key would hide that the old
+// one is gone. Close must be called.
 func Open(ctx context.Context, db *store.DB, dir string) (*Log, error) {
-	l := &Log{db: db, dir: dir, verified: map[string]receipt.Head{}, own: map[tlog.Hash]bool{}}
+	l := &Log{db: db, dir: dir, verified: map[string]receipt.Head{}, pending: map[string]map[int64]written{}, reached: map[string]int64{}}
 	if err := l.identify(ctx); err != nil {
 		return nil, err
 	}
-	if err := l.loadKey(ctx); err != nil {
+	if err := l.loadKeys(ctx); err != nil {
 		return nil, err
 	}
+	if err := l.resumeRotation(ctx); err != nil {
+		return nil, err
+	}
+	l.copies = newHeadCopier(l.copyHeads)
+	l.copies.changed() // a tail that was cut while nobody ran is noticed now
 	db.BeforeCommit(l.seal)
-	l.copies = newHeadCopier(l.headPath(), db)
+	if err := l.begin(ctx); err != nil {
+		return nil, err
+	}
 	l.copies.start()
 	return l, nil
 }
@@ -73,7 +73,21 @@ func Open(ctx context.Context, db *store.DB, dir string) (*Log, error) {
 func (l *Log) Close() { l.copies.stop() }
 
 // Public returns the verifier key, which receipts are checked with.
-func (l *Log) Public() string { return l.public }
+func (l *Log) Public() string { return l.keys().current.public }
+
+// Trouble says why the signed heads beside the database do not fit it, as
+// after a tail was cut; "" when they fit. They are then kept as they are.
+func (l *Log) Trouble() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.trouble
+}
+
+func (l *Log) keys() *keyring {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ring
+}
 
 const (
 	sqlInstance    = `SELECT name, epoch FROM audit_instance WHERE one = 1`
@@ -93,89 +107,26 @@ func (l *Log) identify(ctx context.Context) error {
 	})
 }
 
-func (l *Log) loadKey(ctx context.Context) error {
-	path := filepath.Join(l.dir, KeyFile)
-	secret, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := l.refuseNewKey(ctx, path); err != nil {
-			return err
-		}
-		secret, err = l.makeKey(path)
-		if err != nil {
-			return err
-		}
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read the audit key: %w", err)
-	}
-	if l.signer, err = note.NewSigner(strings.TrimSpace(string(secret))); err != nil {
-		return fmt.Errorf("the audit key %s is damaged: %w; restore it from where you keep it", path, err)
-	}
-	public, err := os.ReadFile(filepath.Join(l.dir, PublicFile))
-	if err != nil {
-		return fmt.Errorf("read the audit key's public half: %w", err)
-	}
-	l.public = strings.TrimSpace(string(public))
-	if l.verifier, err = note.NewVerifier(l.public); err != nil {
-		return fmt.Errorf("the file %s is damaged: %w", PublicFile, err)
-	}
-	if l.verifier.KeyHash() != l.signer.KeyHash() {
-		return problem.New(problem.Conflict, "audit_key_mismatch", "%s and %s are not halves of one key; restore both from where you keep them.", KeyFile, PublicFile)
-	}
-	return nil
-}
+// instanceTenant is the log of what belongs to no tenant.
+const instanceTenant = ""
 
-func (l *Log) refuseNewKey(ctx context.Context, path string) error {
-	return l.db.View(ctx, func(ctx context.Context, q store.Querier) error {
+// begin makes the first entry of the instance's log, which names the key.
+func (l *Log) begin(ctx context.Context) error {
+	return l.db.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		var size int64
-		err := q.QueryRow(ctx, `SELECT COALESCE(SUM(size), 0) FROM audit_log`).Scan(&size)
-		if err == nil && size > 0 {
-			return problem.New(problem.Conflict, "audit_key_missing",
-				"The log has %d entries but the key %s is gone. Restore the file; a new key would hide that the old one was lost.", size, path)
+		err := tx.QueryRow(ctx, sqlSize, instanceTenant).Scan(&size)
+		if err == nil && size > 0 || err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
 		}
+		_, err = l.Append(ctx, tx, Entry{Tenant: instanceTenant, Actor: Actor{Kind: "system", ID: "audit", Name: "first start"}, Channel: "console",
+			Action: "audit.opened", Outcome: "ok", Authority: map[string]string{"key": l.Public()}})
 		return err
 	})
 }
 
-// makeKey writes a new pair: the secret half readable by this user alone.
-func (l *Log) makeKey(path string) ([]byte, error) {
-	secret, public, err := note.GenerateKey(rand.Reader, "countersign-"+l.instance)
-	if err != nil {
-		return nil, fmt.Errorf("make the audit key: %w", err)
-	}
-	if err := writeDurably(filepath.Join(l.dir, PublicFile), []byte(public+"\n"), 0o644); err != nil {
-		return nil, err
-	}
-	return []byte(secret), writeDurably(path, []byte(secret+"\n"), 0o600)
-}
-
-// writeDurably replaces a file as a whole, synced with its folder.
-func writeDurably(path string, content []byte, mode os.FileMode) (err error) {
-	temp := path + ".new"
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
-	}
-	if err := os.Rename(temp, path); err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
-	}
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("sync folder: %w", err)
-	}
-	return errors.Join(folder.Sync(), folder.Close())
-}
-
 // origin is the first line of a tenant's heads.
 func (l *Log) origin(tenant string) string {
-	if tenant == "" {
+	if tenant == instanceTenant {
 		tenant = "instance"
 	}
 	return fmt.Sprintf("countersign/%s/%s/%d", l.instance, tenant, l.epoch)

@@ -46,7 +46,7 @@ func (l *Log) Proven(ctx context.Context, q store.Querier, tenant string, e id.E
 	if seq >= head.Size {
 		return Entry{}, ErrNotYetSealed
 	}
-	path, err := tlog.ProveRecord(head.Size, seq, &nodeReader{ctx: ctx, q: q, tenant: tenant})
+	path, err := tlog.ProveRecord(head.Size, seq, &nodeReader{ctx: ctx, q: q, tenant: tenant, seen: map[int64]tlog.Hash{}})
 	if err != nil {
 		return Entry{}, fmt.Errorf("prove entry %s: %w", e, err)
 	}
@@ -84,24 +84,35 @@ func (l *Log) head(ctx context.Context, q store.Querier, tenant string) (receipt
 	}
 	l.mu.Lock()
 	known, ok := l.verified[tenant+"\x00"+signed]
+	ring := l.ring
 	l.mu.Unlock()
 	if ok {
 		return known, signed, nil
 	}
-	h, err := receipt.OpenHead(signed, l.verifier)
+	h, err := receipt.OpenHead(signed, ring.verifiers(ring.current.verifier)...)
+	if err != nil && ring.next != nil { // the commit of a rotation is done, its files are not
+		h, err = receipt.OpenHead(signed, ring.verifiers(ring.next.verifier)...)
+	}
 	if err != nil {
 		return receipt.Head{}, "", err
 	}
 	if h.Origin != l.origin(tenant) {
 		return receipt.Head{}, "", fmt.Errorf("the head is of %q, not of %q", h.Origin, l.origin(tenant))
 	}
+	l.remember(tenant, signed, h)
+	return h, signed, nil
+}
+
+// headsRemembered bounds the heads whose signature need not be checked again.
+const headsRemembered = 64
+
+func (l *Log) remember(tenant, signed string, h receipt.Head) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.verified) > 64 {
+	if len(l.verified) >= headsRemembered {
 		clear(l.verified)
 	}
 	l.verified[tenant+"\x00"+signed] = h
-	return h, signed, nil
 }
 
 // Head returns the last signed head of a tenant. ErrNotYetSealed: it has no
@@ -123,8 +134,12 @@ func (l *Log) Proof(ctx context.Context, q store.Querier, tenant string, e id.En
 	if err != nil {
 		return Proof{}, err
 	}
-	path, err := tlog.ProveRecord(head.Size, seq, &nodeReader{ctx: ctx, q: q, tenant: tenant})
+	path, err := tlog.ProveRecord(head.Size, seq, &nodeReader{ctx: ctx, q: q, tenant: tenant, seen: map[int64]tlog.Hash{}})
 	if err != nil {
+		return Proof{}, err
+	}
+	// One signature, by the key in force: whoever checks needs no other.
+	if signed, err = receipt.SignedBy(signed, l.keys().current.verifier); err != nil {
 		return Proof{}, err
 	}
 	p := Proof{Seq: seq, Body: string(raw), Head: signed, Path: []string{}}

@@ -4,156 +4,156 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"countersign/internal/audit/receipt"
 	"countersign/internal/store"
 
+	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 )
 
+// ErrBroken says that a log was changed by somebody else, so that nothing is
+// appended to it any more: a signature over it would vouch for the change.
+// Verify says what was changed.
+var ErrBroken = errors.New("the audit log is not as this program left it")
+
 const (
-	sqlUnsealed = `SELECT tenant, size, sealed FROM audit_log WHERE size > sealed ORDER BY tenant`
-	sqlLeaves   = `SELECT leaf FROM audit_entry WHERE tenant = $1 AND seq >= $2 ORDER BY seq`
-	sqlNode     = `INSERT INTO audit_node (tenant, idx, hash) VALUES ($1, $2, $3)`
-	sqlHead     = `INSERT INTO audit_head (tenant, size, note) VALUES ($1, $2, $3)`
-	sqlSealed   = `UPDATE audit_log SET sealed = $2 WHERE tenant = $1 AND sealed = $3 AND size = $2`
-	sqlHash     = `SELECT hash FROM audit_node WHERE tenant = $1 AND idx = $2`
+	sqlBounds = `SELECT size, sealed FROM audit_log WHERE tenant = $1`
+	sqlNode   = `INSERT INTO audit_node (tenant, idx, hash) VALUES ($1, $2, $3)`
+	sqlHead   = `INSERT INTO audit_head (tenant, size, note) VALUES ($1, $2, $3)`
+	sqlSealed = `UPDATE audit_log SET sealed = $2 WHERE tenant = $1 AND sealed = $3 AND size = $2`
+	sqlHash   = `SELECT hash FROM audit_node WHERE tenant = $1 AND idx = $2`
 )
 
-type unsealed struct {
-	tenant       string
-	size, sealed int64
-}
-
 // seal runs once in each physical commit, after its transactions: it adds the
-// tree nodes of the new entries and one signed head per tenant. It signs only
-// entries that this process appended, and only on top of the tree that the
-// last head is of: whoever can write the database cannot have a past of their
-// own signed.
+// tree nodes of the new entries and one signed head per tenant.
+//
+// The key must not sign what this program did not write. So only leaves that
+// Append remembers are sealed, and only on top of a tree that still has the
+// root of the last head, signed by the key file. Otherwise ErrBroken, and
+// nothing of the commit happens.
 func (l *Log) seal(ctx context.Context, tx *store.Tx) error {
-	if !l.dirty.Load() {
-		return nil
-	}
-	todo, err := grown(ctx, tx)
-	if err != nil {
-		return err
-	}
-	for _, u := range todo {
-		if err := l.sealTenant(ctx, tx, u); err != nil {
-			return fmt.Errorf("seal the audit log: %w", err)
+	work := l.takePending()
+	sealed := map[string]int64{}
+	for _, tenant := range slices.Sorted(maps.Keys(work)) {
+		size, err := l.sealTenant(ctx, tx, tenant, work[tenant])
+		if err != nil {
+			return fmt.Errorf("seal the audit log of %q: %w", tenant, err)
 		}
+		sealed[tenant] = size
 	}
-	l.mu.Lock()
-	clear(l.own)
-	l.mu.Unlock()
-	tx.AfterCommit(func() { l.copies.changed() })
+	if len(sealed) > 0 {
+		tx.AfterCommit(func() { l.committed(sealed) })
+	}
 	return nil
 }
 
-// remember notes the leaf of an entry that this process appended.
-func (l *Log) remember(leaf tlog.Hash) {
+func (l *Log) takePending() map[string]map[int64]written {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.own[leaf] = true
+	work := l.pending
+	if len(work) > 0 {
+		l.pending = map[string]map[int64]written{}
+	}
+	return work
 }
 
-// foreign returns the place of the first leaf that this process did not
-// append, or -1.
-func (l *Log) foreign(leaves []tlog.Hash) int {
+func (l *Log) committed(sealed map[string]int64) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.IndexFunc(leaves, func(leaf tlog.Hash) bool { return !l.own[leaf] })
+	for tenant, size := range sealed {
+		l.reached[tenant] = max(l.reached[tenant], size)
+	}
+	l.mu.Unlock()
+	l.copies.changed()
 }
 
-// unbroken refuses a stored tree that is not the one the last head signed.
-func (l *Log) unbroken(ctx context.Context, tx *store.Tx, u unsealed, nodes *nodeReader) error {
-	head, _, err := l.head(ctx, tx, u.tenant)
-	if errors.Is(err, ErrNotYetSealed) && u.sealed == 0 {
+func (l *Log) sealTenant(ctx context.Context, tx *store.Tx, tenant string, fresh map[int64]written) (size int64, err error) {
+	var sealed int64
+	if err := tx.QueryRow(ctx, sqlBounds, tenant).Scan(&size, &sealed); err != nil || size == sealed {
+		if errors.Is(err, store.ErrNotFound) { // the first entry rolled back, and the log's row with it
+			err = nil
+		}
+		return size, err
+	}
+	nodes := &nodeReader{ctx: ctx, q: tx, tenant: tenant, seen: map[int64]tlog.Hash{}}
+	if err := l.checkPrior(ctx, tx, nodes, sealed); err != nil {
+		return 0, err
+	}
+	rotation := false
+	for seq := sealed; seq < size; seq++ {
+		w, mine := fresh[seq]
+		if !mine {
+			return 0, fmt.Errorf("%w: entry %d was not written by it", ErrBroken, seq)
+		}
+		rotation = rotation || w.rotation
+		if err := addLeaf(ctx, tx, nodes, seq, w.leaf); err != nil {
+			return 0, err
+		}
+	}
+	root, err := tlog.TreeHash(size, nodes)
+	if err != nil {
+		return 0, err
+	}
+	signers, err := l.signers(ctx, tx, rotation)
+	if err != nil {
+		return 0, err
+	}
+	return size, l.addHead(ctx, tx, tenant, receipt.Head{Origin: l.origin(tenant), Size: size, Root: root}, sealed, signers)
+}
+
+// checkPrior checks that the tree up to sealed is the one last signed.
+func (l *Log) checkPrior(ctx context.Context, tx *store.Tx, nodes *nodeReader, sealed int64) error {
+	l.mu.Lock()
+	reached := l.reached[nodes.tenant]
+	l.mu.Unlock()
+	if sealed < reached {
+		return fmt.Errorf("%w: it had %d entries and now has %d", ErrBroken, reached, sealed)
+	}
+	h, _, err := l.head(ctx, tx, nodes.tenant)
+	if errors.Is(err, ErrNotYetSealed) && sealed == 0 {
 		return nil
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	if head.Size != u.sealed {
-		return fmt.Errorf("the last head is over %d entries, but %d were sealed", head.Size, u.sealed)
+	if h.Size != sealed {
+		return fmt.Errorf("%w: %d entries are said to be signed; the last head is over %d", ErrBroken, sealed, h.Size)
 	}
-	root, err := tlog.TreeHash(u.sealed, nodes)
-	if err == nil && root != head.Root {
-		err = fmt.Errorf("the stored tree of %d entries is not the one that was signed", u.sealed)
+	if root, err := tlog.TreeHash(h.Size, nodes); err != nil || root != h.Root {
+		return fmt.Errorf("%w: its tree does not have the root that was signed (%v)", ErrBroken, err)
 	}
-	return err
+	return nil
 }
 
-func grown(ctx context.Context, tx *store.Tx) (todo []unsealed, err error) {
-	rows, err := tx.Query(ctx, sqlUnsealed)
-	if err != nil {
-		return nil, err
+// signers returns who signs the next head: during a rotation, both keys sign
+// the head over its entry, and the new key alone every later one.
+func (l *Log) signers(ctx context.Context, tx *store.Tx, rotation bool) ([]note.Signer, error) {
+	ring := l.keys()
+	if ring.next == nil {
+		return []note.Signer{ring.current.signer}, nil
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var u unsealed
-		if err := rows.Scan(&u.tenant, &u.size, &u.sealed); err != nil {
-			return nil, err
-		}
-		todo = append(todo, u)
+	if rotation {
+		return []note.Signer{ring.current.signer, ring.next.signer}, nil
 	}
-	return todo, rows.Err()
+	over, err := l.handedOver(ctx, tx, *ring.next)
+	if over {
+		return []note.Signer{ring.next.signer}, err
+	}
+	return []note.Signer{ring.current.signer}, err
 }
 
-func (l *Log) sealTenant(ctx context.Context, tx *store.Tx, u unsealed) error {
-	nodes := &nodeReader{ctx: ctx, q: tx, tenant: u.tenant, fresh: map[int64]tlog.Hash{}}
-	if err := l.unbroken(ctx, tx, u, nodes); err != nil {
-		return err
-	}
-	leaves, err := leavesFrom(ctx, tx, u)
+func (l *Log) addHead(ctx context.Context, tx *store.Tx, tenant string, h receipt.Head, sealed int64, signers []note.Signer) error {
+	signed, err := h.Sign(signers...)
 	if err != nil {
 		return err
 	}
-	if i := l.foreign(leaves); i >= 0 {
-		return fmt.Errorf("entry %d was not written by this program", u.sealed+int64(i))
-	}
-	for i, leaf := range leaves {
-		if err := addLeaf(ctx, tx, nodes, u.sealed+int64(i), leaf); err != nil {
-			return err
-		}
-	}
-	root, err := tlog.TreeHash(u.size, nodes)
-	if err != nil {
+	if _, err := tx.Exec(ctx, sqlHead, tenant, h.Size, signed); err != nil {
 		return err
 	}
-	signed, err := receipt.Head{Origin: l.origin(u.tenant), Size: u.size, Root: root}.Sign(l.signer)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, sqlHead, u.tenant, u.size, signed); err != nil {
-		return err
-	}
-	return tx.ExecOne(ctx, sqlSealed, u.tenant, u.size, u.sealed)
-}
-
-func leavesFrom(ctx context.Context, tx *store.Tx, u unsealed) ([]tlog.Hash, error) {
-	rows, err := tx.Query(ctx, sqlLeaves, u.tenant, u.sealed)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var leaves []tlog.Hash
-	for rows.Next() {
-		var raw []byte
-		if err := rows.Scan(&raw); err != nil {
-			return nil, err
-		}
-		h, err := hash(raw)
-		if err != nil {
-			return nil, err
-		}
-		leaves = append(leaves, h)
-	}
-	if int64(len(leaves)) != u.size-u.sealed {
-		return nil, fmt.Errorf("%d entries are new but %d are there", u.size-u.sealed, len(leaves))
-	}
-	return leaves, rows.Err()
+	l.remember(tenant, signed, h)
+	return tx.ExecOne(ctx, sqlSealed, tenant, h.Size, sealed)
 }
 
 func addLeaf(ctx context.Context, tx *store.Tx, nodes *nodeReader, seq int64, leaf tlog.Hash) error {
@@ -163,7 +163,7 @@ func addLeaf(ctx context.Context, tx *store.Tx, nodes *nodeReader, seq int64, le
 	}
 	first := tlog.StoredHashIndex(0, seq)
 	for i, h := range hashes {
-		nodes.fresh[first+int64(i)] = h
+		nodes.seen[first+int64(i)] = h
 		if _, err := tx.Exec(ctx, sqlNode, nodes.tenant, first+int64(i), h[:]); err != nil {
 			return err
 		}
@@ -179,19 +179,19 @@ func hash(raw []byte) (h tlog.Hash, err error) {
 	return h, nil
 }
 
-// nodeReader reads stored tree hashes; fresh holds those of this commit.
+// nodeReader reads stored tree hashes, each once.
 type nodeReader struct {
 	ctx    context.Context
 	q      store.Querier
 	tenant string
-	fresh  map[int64]tlog.Hash
+	seen   map[int64]tlog.Hash
 }
 
 // ReadHashes implements tlog.HashReader.
 func (r *nodeReader) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	out := make([]tlog.Hash, len(indexes))
 	for i, idx := range indexes {
-		if h, ok := r.fresh[idx]; ok {
+		if h, ok := r.seen[idx]; ok {
 			out[i] = h
 			continue
 		}
@@ -206,6 +206,7 @@ func (r *nodeReader) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 		if out[i], err = hash(raw); err != nil {
 			return nil, err
 		}
+		r.seen[idx] = out[i]
 	}
 	return out, nil
 }

@@ -3,10 +3,12 @@ package audit
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
-	"countersign/internal/audit/receipt"
+	"countersign/internal/id"
 	"countersign/internal/store"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -24,7 +26,8 @@ type TenantReport struct {
 	Tenant  string `json:"tenant"`
 	Entries int64  `json:"entries"`
 	Heads   int64  `json:"heads"`
-	Head    string `json:"head"` // the last signed head
+	Head    string `json:"head"`   // the last signed head
+	Erased  int64  `json:"erased"` // payloads that were erased, on record
 }
 
 // Report is the result of verifying every log.
@@ -48,7 +51,8 @@ func (l *Log) Verify(ctx context.Context, copied map[string]string) (Report, err
 			return err
 		}
 		for _, tenant := range tenants {
-			v := &verifier{log: l, q: q, tenant: tenant, report: &report, roots: map[int64]tlog.Hash{}}
+			v := &verifier{log: l, q: q, tenant: tenant, report: &report, ring: l.keys(),
+				salted: map[int64]string{}, erased: map[id.Entry]bool{}, ids: map[int64]id.Entry{}}
 			if err := v.run(ctx, copied[tenant]); err != nil {
 				return fmt.Errorf("verify the log of %q: %w", tenant, err)
 			}
@@ -62,24 +66,29 @@ func (l *Log) Verify(ctx context.Context, copied map[string]string) (Report, err
 // allTenants lists every tenant that any table, or a copied head, knows, so
 // that a log cannot hide by losing its row.
 func allTenants(ctx context.Context, q store.Querier, copied map[string]string) ([]string, error) {
-	rows, err := q.Query(ctx, `SELECT tenant FROM audit_log UNION SELECT tenant FROM audit_entry UNION SELECT tenant FROM audit_head ORDER BY 1`)
+	rows, err := q.Query(ctx, `SELECT tenant FROM audit_log UNION SELECT tenant FROM audit_entry UNION SELECT tenant FROM audit_head
+		UNION SELECT tenant FROM audit_node UNION SELECT tenant FROM audit_payload ORDER BY 1`)
 	if err != nil {
 		return nil, err
 	}
+	out, err := texts(rows)
+	for t := range copied {
+		if !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out, err
+}
+
+// texts reads rows of one text and closes them.
+func texts(rows *sql.Rows) (out []string, err error) {
 	defer rows.Close()
-	var out []string
-	known := map[string]bool{}
 	for rows.Next() {
 		var t string
 		if err := rows.Scan(&t); err != nil {
 			return nil, err
 		}
-		out, known[t] = append(out, t), true
-	}
-	for t := range copied {
-		if !known[t] {
-			out = append(out, t)
-		}
+		out = append(out, t)
 	}
 	return out, rows.Err()
 }
@@ -92,7 +101,13 @@ type verifier struct {
 	report *Report
 	size   int64
 	hashes []tlog.Hash // by storage index, recomputed
-	roots  map[int64]tlog.Hash
+
+	ring      *keyring
+	rotations []rotation
+	before    int64            // size of the head before the one looked at
+	salted    map[int64]string // by seq: the payload digests entries carry
+	erased    map[id.Entry]bool
+	ids       map[int64]id.Entry // of entries with a payload
 }
 
 func (v *verifier) found(seq int64, format string, args ...any) {
@@ -108,15 +123,19 @@ func (v *verifier) run(ctx context.Context, copied string) error {
 	if err := v.nodes(ctx); err != nil {
 		return err
 	}
+	v.keys()
 	heads, last, err := v.heads(ctx)
 	if err != nil {
+		return err
+	}
+	if err := v.bounds(ctx); err != nil {
 		return err
 	}
 	if err := v.payloads(ctx); err != nil {
 		return err
 	}
 	v.copied(copied)
-	v.report.Tenants = append(v.report.Tenants, TenantReport{Tenant: v.tenant, Entries: v.size, Heads: heads, Head: last})
+	v.report.Tenants = append(v.report.Tenants, TenantReport{Tenant: v.tenant, Entries: v.size, Heads: heads, Head: last, Erased: int64(len(v.erased))})
 	return nil
 }
 
@@ -186,9 +205,36 @@ func (v *verifier) entry(seq int64, id string, body, leaf []byte, by copies) {
 	if e.Seq != seq || e.Tenant != v.tenant || string(e.ID) != id {
 		v.found(seq, "the entry is stored in a place that is not its own")
 	}
+	v.note(e)
 	if want := (copies{store.Micros(e.Time), e.Actor.ID, e.Action, e.Subject, string(e.Run)}); by != want {
 		v.found(seq, "the columns the entry is found by are not what it says")
 	}
+}
+
+// note keeps what later checks need of an entry.
+func (v *verifier) note(e Entry) {
+	switch e.Action {
+	case rotatedAction:
+		v.rotations = append(v.rotations, rotation{e.Seq, e.Authority["old_key"], e.Authority["new_key"]})
+	case erasedAction:
+		v.erased[id.Entry(e.Subject)] = true
+	}
+	if e.PayloadDigest != "" {
+		v.salted[e.Seq], v.ids[e.Seq] = e.PayloadDigest, e.ID
+	}
+}
+
+// bounds checks the row that says how long the log is.
+func (v *verifier) bounds(ctx context.Context) error {
+	var size, sealed int64
+	err := v.q.QueryRow(ctx, sqlBounds, v.tenant).Scan(&size, &sealed)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if size != v.size || sealed != v.size {
+		v.found(v.size, "the log is said to have %d entries, %d of them signed; there are %d", size, sealed, v.size)
+	}
+	return nil
 }
 
 // nodes compares the stored tree with the recomputed one.
@@ -213,86 +259,6 @@ func (v *verifier) nodes(ctx context.Context) error {
 	}
 	if next != int64(len(v.hashes)) {
 		v.found(-1, "the stored tree has %d nodes; the entries give %d", next, len(v.hashes))
-	}
-	return rows.Err()
-}
-
-// heads checks every signed head and returns how many there are and the last.
-func (v *verifier) heads(ctx context.Context) (n int64, last string, err error) {
-	rows, err := v.q.Query(ctx, `SELECT size, note FROM audit_head WHERE tenant = $1 ORDER BY size`, v.tenant)
-	if err != nil {
-		return 0, "", err
-	}
-	defer rows.Close()
-	covered := int64(0)
-	for rows.Next() {
-		if err := rows.Scan(&covered, &last); err != nil {
-			return 0, "", err
-		}
-		n++
-		h, err := receipt.OpenHead(last, v.log.verifier)
-		switch {
-		case err != nil:
-			v.found(covered, "head %d: %v", covered, err)
-		case h.Size != covered:
-			v.found(covered, "the head stored at %d says it is of %d", covered, h.Size)
-		default:
-			v.head(h, "a signed head")
-		}
-	}
-	if covered < v.size {
-		v.found(covered, "entries %d to %d are under no signed head", covered, v.size-1)
-	}
-	return n, last, rows.Err()
-}
-
-// head checks one head against the recomputed tree.
-func (v *verifier) head(h receipt.Head, which string) {
-	if h.Origin != v.log.origin(v.tenant) {
-		v.found(h.Size, "%s is of the log %q", which, h.Origin)
-		return
-	}
-	if h.Size > v.size {
-		v.found(v.size, "%s covers %d entries; only %d are here: the end was cut off", which, h.Size, v.size)
-		return
-	}
-	root, err := tlog.TreeHash(h.Size, v)
-	if err != nil || root != h.Root {
-		v.found(-1, "%s over the first %d entries does not match them", which, h.Size)
-	}
-}
-
-// copied checks a head that was kept outside the database.
-func (v *verifier) copied(signed string) {
-	if signed == "" {
-		return
-	}
-	h, err := receipt.OpenHead(signed, v.log.verifier)
-	if err != nil {
-		v.found(-1, "the copied head: %v", err)
-		return
-	}
-	v.head(h, "the copied head")
-}
-
-// payloads compares the payloads that were not erased with their digests.
-func (v *verifier) payloads(ctx context.Context) error {
-	rows, err := v.q.Query(ctx, `SELECT p.seq, p.salt, p.payload, e.body FROM audit_payload p
-		LEFT JOIN audit_entry e ON e.tenant = p.tenant AND e.seq = p.seq WHERE p.tenant = $1 ORDER BY p.seq`, v.tenant)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var seq int64
-		var salt, payload, body []byte
-		if err := rows.Scan(&seq, &salt, &payload, &body); err != nil {
-			return err
-		}
-		e, err := decode(body)
-		if err != nil || e.PayloadDigest != payloadDigest(salt, payload) {
-			v.found(seq, "the payload beside the entry is not the one it was made with")
-		}
 	}
 	return rows.Err()
 }
