@@ -54,6 +54,8 @@ func (c *Creation) check() error {
 		return problem.New(problem.Invalid, "run_key", "The run key is %d bytes long; at most %d are allowed.", len(c.Key), runKeyBytesMax).At("/run_key", "too long")
 	case len(c.Thread) > threadBytesMax:
 		return problem.New(problem.Invalid, "thread", "The thread is %d bytes long; at most %d are allowed.", len(c.Thread), threadBytesMax).At("/thread", "too long")
+	case len(c.OnBehalfOf) > threadBytesMax:
+		return problem.New(problem.Invalid, "on_behalf_of", "Whom this is for is %d bytes long; at most %d are allowed.", len(c.OnBehalfOf), threadBytesMax).At("/on_behalf_of", "too long")
 	}
 	for _, name := range c.Workflow.Tools {
 		if c.Tools[name] == "" {
