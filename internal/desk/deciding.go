@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"countersign/internal/approvals"
 	"countersign/internal/audit"
@@ -23,13 +24,23 @@ import (
 // attempt changes nothing but leaves an audit entry of its own.
 //
 // Problems: not_eligible, self_approval, stale_digest, already_decided,
-// expired, run_not_waiting, clock_suspect, invalid, not_found.
+// expired, run_not_waiting, clock_suspect, reauthenticate, invalid, not_found.
 func (d *Desk) Decide(ctx context.Context, p identity.Principal, ref string, in Decide) (Decided, error) {
-	if err := d.mayDecide(p); err != nil {
-		return Decided{}, err
+	out, err := d.decide(ctx, p, ref, in)
+	if err != nil {
+		d.recordRefusal(ctx, p, ref, "approval."+in.Verdict, in.Digest, err)
 	}
-	var out Decided
-	err := d.db.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
+	return out, err
+}
+
+func (d *Desk) decide(ctx context.Context, p identity.Principal, ref string, in Decide) (out Decided, err error) {
+	if err := d.mayDecide(p); err != nil {
+		return out, err
+	}
+	err = d.db.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if err := d.freshly(ctx, tx, p, ref, in.Verdict); err != nil {
+			return err
+		}
 		who, err := folk{d.people}.Person(ctx, tx, Tenant, p.Person)
 		if err != nil {
 			return err
@@ -47,9 +58,6 @@ func (d *Desk) Decide(ctx context.Context, p identity.Principal, ref string, in 
 		}
 		return d.recordDecision(ctx, tx, p, result, &out)
 	})
-	if err != nil {
-		d.recordRefusal(ctx, p, ref, "approval."+in.Verdict, in.Digest, err)
-	}
 	return out, err
 }
 
@@ -95,7 +103,18 @@ func payload(v any) json.RawMessage {
 // refusals are the codes that are results about authority or time and leave
 // an entry; a mistyped form does not.
 var refusals = map[string]bool{"not_eligible": true, "self_approval": true, "stale_digest": true, "already_decided": true, "expired": true,
-	"run_not_waiting": true, "clock_suspect": true, "forbidden": true, "missing_scope": true, "not_a_person": true}
+	"run_not_waiting": true, "clock_suspect": true, "forbidden": true, "missing_scope": true, "not_a_person": true,
+	"reauthenticate": true}
+
+// attemptBytesMax bounds what of a refused attempt's own words is recorded.
+const attemptBytesMax = 100
+
+func short(s string) string {
+	if len(s) > attemptBytesMax {
+		return strings.ToValidUTF8(s[:attemptBytesMax], "")
+	}
+	return s
+}
 
 // recordRefusal writes the entry of a refused attempt in a transaction of its
 // own. That it fails is logged and does not hide the refusal.
@@ -105,7 +124,7 @@ func (d *Desk) recordRefusal(ctx context.Context, p identity.Principal, ref, act
 		return
 	}
 	err := d.db.Update(context.WithoutCancel(ctx), func(ctx context.Context, tx *store.Tx) error {
-		_, err := d.log.Append(ctx, tx, d.entry(p, audit.Entry{Action: action, Subject: ref, Digest: digest, Outcome: "refused: " + code}))
+		_, err := d.log.Append(ctx, tx, d.entry(p, audit.Entry{Action: short(action), Subject: short(ref), Digest: short(digest), Outcome: "refused: " + code}))
 		return err
 	})
 	if err != nil {
