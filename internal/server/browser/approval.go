@@ -161,7 +161,7 @@ func seenDiff(p *problem.Error) *parts.Values {
 func diffValues(caption, against string, changes []desk.Change) *parts.Values {
 	v := &parts.Values{Caption: caption, Against: against}
 	for _, ch := range changes {
-		row := parts.Value{Name: strings.ReplaceAll(strings.TrimPrefix(ch.Pointer, "/"), "/", " / "), Pointer: ch.Pointer, Text: leafText(ch.New), Old: leafText(ch.Old), Change: "changed"}
+		row := parts.Value{Name: readable(strings.TrimPrefix(ch.Pointer, "/params")), Pointer: ch.Pointer, Text: leafText(ch.New), Old: leafText(ch.Old), Change: "changed"}
 		switch {
 		case ch.Old == nil:
 			row.Change = "added"

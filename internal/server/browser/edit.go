@@ -59,6 +59,9 @@ func (b *Browser) editPage(c echo.Context, code int, fault *problem.Error, outco
 	}
 	if fault != nil {
 		v.Errors = &parts.Notice{Tone: "bad", Title: fault.Message}
+		if fault.Code == "invalid" && len(fault.Fields) > 0 {
+			v.Errors.Title = "Something below needs another look; nothing was saved"
+		}
 		if fault.Code == "stale_digest" {
 			v.Errors.Text = "The fields keep what you typed; they are compared with the revision that is there now."
 		}
