@@ -160,6 +160,15 @@ func (b *tab) text() string {
 	return s
 }
 
+// html is the main region with what stands in its fields.
+func (b *tab) html() string {
+	s, err := chromedp.Run(b.ctx, chromedp.OuterHTML(chromedp.CSS("main")))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
 // where is the path of the page.
 func (b *tab) where() string {
 	s, err := chromedp.Run(b.ctx, chromedp.Location())

@@ -21,7 +21,7 @@ func TestJourney_EditApproveAndWatch(t *testing.T) {
 			if got := b.where(); got != "/approvals/"+approval {
 				t.Fatalf("after signing in at %s, want back at the request", got)
 			}
-			b.says("125.00 EUR")
+			b.says("Refund 125.00")
 			b.says("Written by")
 			before := b.digest()
 
@@ -52,7 +52,7 @@ func TestJourney_EditApproveAndWatch(t *testing.T) {
 			b.says("Done, once")
 
 			b.open("/decisions")
-			b.says("90.00 EUR")
+			b.says("Refund 90.00")
 			if n := w.refunds(t, "47110"); n != 1 {
 				t.Errorf("%d refunds happened, want 1", n)
 			}
@@ -108,7 +108,7 @@ func TestJourney_ASecondDecisionIsToldWhoWasFirst(t *testing.T) {
 	first.says("Done, once")
 	second.click("#reject button.danger")
 	second.says("Ana Lindqvist")
-	second.says("Too much for a scratch.")
+	second.eventually("the text that was typed", func() bool { return strings.Contains(second.html(), "Too much for a scratch.") })
 	if n := w.refunds(t, "47140"); n != 1 {
 		t.Errorf("%d refunds happened, want 1", n)
 	}

@@ -27,15 +27,20 @@ type Change struct {
 var bookkeeping = []string{"/nonce", "/revision", "/supersedes", "/params_hash", "/request_digest"}
 
 // DiffSubjects lists the leaves that differ between two subjects, in the order
-// of their pointers, without what differs always; at most ChangesMax. Sensitive
-// leaves are not masked.
+// of their pointers, without what differs always; at most ChangesMax. What is
+// sensitive in either is hidden.
 func DiffSubjects(from, to json.RawMessage) ([]Change, error) {
 	all, err := diff(from, to)
 	if err != nil {
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(c Change) bool { return slices.Contains(bookkeeping, c.Pointer) })
-	return all[:min(len(all), ChangesMax)], nil
+	all = all[:min(len(all), ChangesMax)]
+	v := veilOf(from, to)
+	for i, c := range all {
+		all[i] = v.change(c)
+	}
+	return all, nil
 }
 
 // diff lists the leaves that differ between two JSON values.

@@ -31,7 +31,7 @@ const SubjectBytesMax = 4 << 20
 // decisions carry. It is never changed; other content is another revision.
 //
 // Params holds the parameters as they were given. The pointers in Sensitive
-// name the leaves that pages mask. A leaf {"$commit": …} in their place is
+// name the leaves that are hidden where the request is shown. A leaf {"$commit": …} in their place is
 // hashed, compared and stored like any other value, so that commitments need
 // no change here.
 type Subject struct {

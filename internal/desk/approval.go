@@ -68,11 +68,12 @@ func itemView(i approvals.Item) Approval {
 
 func requestView(r approvals.Request) Approval {
 	out := itemView(r.Item)
-	out.Params, out.Document, out.Request, out.Reason, out.Impact = r.Params, r.Document, r.FrozenRequest, r.Reason, r.Impact
+	veiled := r.Veiled()
+	out.Params, out.Shown, out.Document, out.Request, out.Reason, out.Impact = r.Params, veiled.Params, r.Document, veiled.FrozenRequest, r.Reason, r.Impact
 	out.Editable, out.Sensitive = append(out.Editable, r.Editable...), append(out.Sensitive, r.Sensitive...)
 	out.Supersedes, out.Why, out.Subject = r.Supersedes, r.Why, r.Subject
 	if r.Preview != nil {
-		out.Preview, out.PreviewAt = r.Preview.Value, r.Preview.At
+		out.Preview, out.PreviewAt = veiled.Preview, r.Preview.At
 		if !r.Preview.OK {
 			out.PreviewError = r.Preview.Error
 		}
@@ -189,9 +190,12 @@ func changesBetween(from, to json.RawMessage) ([]Change, error) {
 	return out, err
 }
 
-// paramChanges is the difference of two parameter documents.
-func paramChanges(from, to json.RawMessage) ([]Change, error) {
-	wrap := func(p json.RawMessage) (json.RawMessage, error) { return canon.Marshal(map[string]any{"params": p}) }
+// paramChanges is the difference of two parameter documents, without what the
+// pointers say is sensitive.
+func paramChanges(from, to json.RawMessage, sensitive []string) ([]Change, error) {
+	wrap := func(p json.RawMessage) (json.RawMessage, error) {
+		return canon.Marshal(map[string]any{"params": p, "sensitive": append([]string{}, sensitive...)})
+	}
 	a, err := wrap(from)
 	if err != nil {
 		return nil, err
@@ -353,7 +357,7 @@ func (d *Desk) requestOf(ctx context.Context, q store.Querier, run id.Run) (appr
 }
 
 func (v *ActionView) fill(r approvals.Request) {
-	v.Status, v.Approval, v.ParamsHash, v.Digest, v.Params, v.Edited = string(r.Status), string(r.ID), r.ParamsHash, r.Digest, r.Params, r.Edited()
+	v.Status, v.Approval, v.ParamsHash, v.Digest, v.Params, v.Edited = string(r.Status), string(r.ID), r.ParamsHash, r.Digest, r.Veiled().Params, r.Edited()
 	if n := len(r.Decisions); n > 0 {
 		last := decisionView(r.Decisions[n-1])
 		v.Decision = &last

@@ -197,7 +197,7 @@ func (d *Desk) CheckEdit(ctx context.Context, p identity.Principal, ref string, 
 		return out, err
 	}
 	out = EditOutcome{Revision: e.request.Revision + 1, Summary: e.Summary}
-	if out.Changes, err = paramChanges(e.request.Params, e.Params); err != nil {
+	if out.Changes, err = paramChanges(e.request.Params, e.Params, e.request.Sensitive); err != nil {
 		return out, err
 	}
 	if e.Preview != nil && e.Preview.OK {

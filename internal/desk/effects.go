@@ -90,7 +90,7 @@ func (d *Desk) AskTarget(ctx context.Context, p identity.Principal, ref string) 
 // EffectStory is a ledger row with what a page shows beside it.
 type EffectStory struct {
 	Effect   engine.Effect
-	Request  []byte // JSON: what was sent, secrets by name
+	Request  []byte // JSON: what was sent, secrets by name, sensitive values hidden
 	Summary  string // what it was about
 	CanQuery bool
 	Resend   string // how long the key protects a second sending; empty: not declared
@@ -114,6 +114,9 @@ func (d *Desk) EffectStory(ctx context.Context, p identity.Principal, ref string
 		}
 		if r, err := d.book.Get(ctx, q, Tenant, out.Effect.Approval); err == nil {
 			out.Summary, out.Risk = r.Summary, r.Risk
+			if len(r.Sensitive) > 0 {
+				out.Request = r.Veiled().FrozenRequest
+			}
 		}
 		if t, err := d.defs.Tool(ctx, q, Tenant, out.Effect.ToolDigest); err == nil {
 			out.CanQuery = t.CanQuery()

@@ -100,9 +100,10 @@ type Approval struct {
 	Target          string          `json:"target"`
 	Title           string          `json:"title,omitempty"`
 	Summary         string          `json:"summary"`
-	Params          json.RawMessage `json:"params,omitempty"`
+	Params          json.RawMessage `json:"-"`                // as they are
+	Shown           json.RawMessage `json:"params,omitempty"` // the parameters, the sensitive ones hidden
 	Document        json.RawMessage `json:"document,omitempty"`
-	Request         json.RawMessage `json:"request,omitempty"` // the frozen request, secrets by name
+	Request         json.RawMessage `json:"request,omitempty"` // the frozen request: secrets by name, sensitive values hidden
 	Editable        []string        `json:"editable"`
 	Sensitive       []string        `json:"sensitive"`
 	Reason          string          `json:"reason"`
@@ -159,7 +160,7 @@ type ActionView struct {
 	ParamsHash string          `json:"params_hash,omitempty"`
 	Digest     string          `json:"digest,omitempty"`
 	Decision   *DecisionView   `json:"decision,omitempty"`
-	Params     json.RawMessage `json:"params,omitempty"` // final
+	Params     json.RawMessage `json:"params,omitempty"` // final, the sensitive ones hidden
 	Edited     bool            `json:"edited"`
 	Receipt    json.RawMessage `json:"receipt,omitempty"`
 	Output     json.RawMessage `json:"output,omitempty"`

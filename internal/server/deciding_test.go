@@ -86,7 +86,7 @@ func TestDecision_ReadingNeverDecides(t *testing.T) {
 	for _, path := range []string{page, page + "?arm=" + a.Digest, page + "?arm=" + a.Digest + "&verdict=approve&digest=" + a.Digest, page + "/edit", "/inbox", "/approvals"} {
 		s.want(path, s.get("ana", path), http.StatusOK)
 	}
-	s.want("decision by GET", s.get("ana", page+"/decision?verdict=approve&digest="+a.Digest), http.StatusNotFound)
+	s.want("decision by GET", s.get("ana", page+"/decision?verdict=approve&digest="+a.Digest), http.StatusSeeOther)
 	if now := s.request(a.ID); now.Status != "pending" || s.size() != before {
 		t.Errorf("the request is %s and the log has %s entries, want pending and %s", now.Status, s.size(), before)
 	}

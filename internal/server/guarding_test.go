@@ -21,6 +21,7 @@ var pageRoles = map[string]string{
 	"GET /approvals/:id": everybody, "GET /approvals/:id/subject": everybody, "GET /approvals/:id/value": everybody,
 	"GET /approvals/:id/receipt": everybody, "POST /approvals/:id/decision": "ana ben", "GET /approvals/:id/edit": "ana ben",
 	"POST /approvals/:id/edit": "ana ben dev", "POST /approvals/:id/revoke": everybody, "POST /approvals/:id/comments": everybody,
+	"GET /approvals/:id/decision": everybody, "GET /approvals/:id/revoke": everybody, "GET /approvals/:id/comments": everybody,
 	"GET /runs": everybody, "GET /runs/new": everybody, "POST /runs": "dev ana", "GET /runs/:id": everybody,
 	"GET /runs/:id/checkpoints/:version": everybody, "POST /runs/:id/resume": "ana chloe dev", "POST /runs/:id/cancel": "ana chloe dev",
 	"GET /attention": everybody, "GET /effects/:id": everybody, "POST /effects/:id/ask": "ana", "POST /effects/:id/resolve": "ana",

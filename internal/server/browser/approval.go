@@ -54,9 +54,14 @@ func (b *Browser) approvalPage(c echo.Context, code int, f decisionForm) error {
 	if err := render(c, code, pages.Approval(v)); err != nil {
 		return err
 	}
-	b.noteView(ctx, p, a)
+	if c.Request().Header.Get(liveHeader) == "" { // a page that refreshes itself is not somebody reading
+		b.noteView(ctx, p, a)
+	}
 	return nil
 }
+
+// liveHeader marks what the pages' script fetches to refresh a region.
+const liveHeader = "X-Live"
 
 // noteView notes the first view. It never keeps anybody from reading.
 func (b *Browser) noteView(ctx context.Context, p identity.Principal, a desk.Approval) {
@@ -220,8 +225,14 @@ func (b *Browser) downloadSubject(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(a.Sensitive) > 0 && !desk.May(who(c), "audit:read") {
+		return errSensitive
+	}
 	return c.Blob(http.StatusOK, "text/plain; charset=utf-8", a.Subject)
 }
+
+// errSensitive refuses bytes that hold what pages hide.
+var errSensitive = problem.New(problem.Forbidden, "sensitive", "These bytes hold sensitive values, which only auditors may read.")
 
 // downloadValue is GET /approvals/{id}/value?path=…: the exact bytes of one
 // parameter.
@@ -230,7 +241,7 @@ func (b *Browser) downloadValue(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	whole := a.Params
+	whole := a.Shown
 	if a.Kind == approvals.KindDocument {
 		whole = a.Document
 	}
