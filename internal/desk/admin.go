@@ -121,10 +121,21 @@ func (d *Desk) PersonByEmail(ctx context.Context, p identity.Principal, email st
 	return who, err
 }
 
-// CreateToken makes a token. Administrators make tokens for anybody, others
-// personal ones for themselves. Problems: forbidden, invalid.
+// fromFolder reports whether p is whoever holds the data folder.
+func fromFolder(p identity.Principal) bool {
+	return p.Person == Terminal().Person && p.Token == "" && p.Session == "" && p.Channel == Terminal().Channel
+}
+
+// CreateToken makes a token. Administrators make tokens of machines. A
+// personal token acts as its owner, so nobody makes one for somebody else, and
+// no token makes one: a machine's could turn itself into a person that way.
+// The exception is whoever holds the data folder. Problems: forbidden,
+// invalid.
 func (d *Desk) CreateToken(ctx context.Context, p identity.Principal, n identity.NewToken) (secret string, info identity.TokenInfo, err error) {
 	own := n.Personal && n.Owner == p.Person && p.Token == ""
+	if n.Personal && !own && !fromFolder(p) {
+		return "", info, problem.New(problem.Forbidden, "forbidden", "A personal token acts as its owner: only the owner makes it, signed in with the password.")
+	}
 	if !own {
 		if err := require(p, capAdmin, "make tokens for others or for machines"); err != nil {
 			return "", info, err
@@ -194,7 +205,7 @@ func (d *Desk) Sessions(ctx context.Context, p identity.Principal) (out []identi
 // ChangePassword sets a new password of p, who proves the old one; every
 // session ends. Problems: wrong_credentials, invalid.
 func (d *Desk) ChangePassword(ctx context.Context, p identity.Principal, old, new string) error {
-	if _, err := d.authenticate(ctx, identity.Credentials{Email: p.Email, Password: old, Address: "account page"}, p.Channel); err != nil {
+	if _, err := d.authenticate(ctx, identity.Credentials{Email: p.Email, Password: old}, p.Channel); err != nil {
 		return err
 	}
 	hash, err := identity.HashNew(new, p.Email)

@@ -7,6 +7,7 @@ import (
 	"countersign/internal/audit"
 	"countersign/internal/id"
 	"countersign/internal/identity"
+	"countersign/internal/problem"
 	"countersign/internal/store"
 )
 
@@ -22,26 +23,26 @@ func (d *Desk) Ready(ctx context.Context) error {
 }
 
 // authenticate checks address and password, counts failures and records both
-// ways it can end. Problems: wrong_credentials, too_many_failures.
+// ways it can end. Problems: wrong_credentials, too_many_failures, busy.
 func (d *Desk) authenticate(ctx context.Context, c identity.Credentials, channel string) (identity.Person, error) {
 	var candidate identity.Candidate
-	err := d.db.View(ctx, func(ctx context.Context, q store.Querier) (err error) {
-		candidate, err = d.people.Look(ctx, q, Tenant, c, d.now())
+	err := d.db.Update(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		candidate, err = d.people.Attempt(ctx, tx, Tenant, c)
 		return err
 	})
 	if err != nil {
 		return identity.Person{}, err
 	}
 	who, wrong := candidate.Check(c.Password)
+	if wrong != nil && !problem.HasCode(wrong, "wrong_credentials") {
+		return identity.Person{}, wrong // too busy to tell; the attempt counts all the same
+	}
 	err = d.db.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		e := audit.Entry{Tenant: Tenant, Channel: channel, Action: "person.signed_in", Outcome: "ok",
 			Actor: audit.Actor{Kind: "person", ID: string(who.ID), Name: who.Name, How: "password"}, Payload: payload(map[string]string{"address": c.Address})}
 		if wrong != nil {
 			// What was typed is not recorded: it may be a password in the wrong field.
 			e.Outcome, e.Actor = "refused: wrong_credentials", audit.Actor{Kind: "unknown", How: "password"}
-			if err := d.people.Failed(ctx, tx, c); err != nil {
-				return err
-			}
 		} else if err := d.people.Succeeded(ctx, tx, c); err != nil {
 			return err
 		}

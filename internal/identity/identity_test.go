@@ -67,20 +67,16 @@ func (f *fixture) signIn(t *testing.T, email, pass, address string) error {
 	t.Helper()
 	c := identity.Credentials{Email: email, Password: pass, Address: address}
 	var who identity.Candidate
-	err := f.db.View(t.Context(), func(ctx context.Context, q store.Querier) (err error) {
-		who, err = f.Look(ctx, q, tenant, c, f.now)
+	err := f.db.Update(t.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
+		who, err = f.Attempt(ctx, tx, tenant, c)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	_, err = who.Check(pass)
-	f.update(t, func(ctx context.Context, tx *store.Tx) error {
-		if err != nil {
-			return f.Failed(ctx, tx, c)
-		}
-		return f.Succeeded(ctx, tx, c)
-	})
+	if _, err = who.Check(pass); err == nil {
+		f.update(t, func(ctx context.Context, tx *store.Tx) error { return f.Succeeded(ctx, tx, c) })
+	}
 	return err
 }
 

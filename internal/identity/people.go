@@ -89,7 +89,8 @@ const (
 	sqlAddRole    = `INSERT INTO role_member (tenant, person, role) VALUES ($1, $2, $3)`
 )
 
-// SetRoles replaces the roles of a person and returns them sorted.
+// SetRoles replaces the roles of a person and returns them sorted. Problems:
+// invalid, not_found.
 func (s *Store) SetRoles(ctx context.Context, tx *store.Tx, tenant string, p id.Person, roles []string) ([]string, error) {
 	roles = slices.Clone(roles)
 	slices.Sort(roles)
@@ -101,6 +102,9 @@ func (s *Store) SetRoles(ctx context.Context, tx *store.Tx, tenant string, p id.
 		if err := checkRole(r); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.exists(ctx, tx, p); err != nil {
+		return nil, err
 	}
 	if _, err := tx.Exec(ctx, sqlClearRoles, tenant, string(p)); err != nil {
 		return nil, fmt.Errorf("set roles: %w", err)
@@ -118,12 +122,16 @@ const (
 	sqlEnable      = `UPDATE person SET disabled_at = NULL WHERE id = $1`
 	sqlEndSessions = `DELETE FROM session WHERE person = $1`
 	sqlEndTokens   = `UPDATE token SET revoked_at = $2 WHERE owner = $1 AND revoked_at IS NULL`
+	sqlEndPersonal = `UPDATE token SET revoked_at = $2 WHERE owner = $1 AND personal = 1 AND revoked_at IS NULL`
 )
 
 // Disable ends a person's sessions and tokens and refuses new ones; what they
-// did stays theirs. Disabling twice is no error.
+// did stays theirs. Disabling twice is no error. Problem: not_found.
 func (s *Store) Disable(ctx context.Context, tx *store.Tx, p id.Person) error {
 	now := store.Micros(tx.Now())
+	if err := s.exists(ctx, tx, p); err != nil {
+		return err
+	}
 	if _, err := tx.Exec(ctx, sqlDisable, string(p), now); err != nil {
 		return fmt.Errorf("disable person: %w", err)
 	}
@@ -134,17 +142,40 @@ func (s *Store) Disable(ctx context.Context, tx *store.Tx, p id.Person) error {
 	return err
 }
 
-// Enable lets a disabled person sign in again.
+// exists returns the problem not_found unless the person is there.
+func (s *Store) exists(ctx context.Context, q store.Querier, p id.Person) error {
+	var there int
+	err := q.QueryRow(ctx, `SELECT count(*) FROM person WHERE id = $1`, string(p)).Scan(&there)
+	if err == nil && there == 0 {
+		return errNobody
+	}
+	return err
+}
+
+// errNobody is the answer about somebody who is not here.
+var errNobody = problem.New(problem.NotFound, "not_found", "There is no such person here.")
+
+// Enable lets a disabled person sign in again. Problem: not_found.
 func (s *Store) Enable(ctx context.Context, tx *store.Tx, p id.Person) error {
+	if err := s.exists(ctx, tx, p); err != nil {
+		return err
+	}
 	_, err := tx.Exec(ctx, sqlEnable, string(p))
 	return err
 }
 
-// SetPassword changes a password and ends every session of the person.
-// hash is from HashNew.
+// SetPassword changes a password and ends every session and every personal
+// token of the person: whoever had the old one keeps nothing. hash is from
+// HashNew. Machines' tokens stay. Problem: not_found.
 func (s *Store) SetPassword(ctx context.Context, tx *store.Tx, p id.Person, hash string) error {
+	if err := s.exists(ctx, tx, p); err != nil {
+		return err
+	}
 	if err := tx.ExecOne(ctx, `UPDATE person SET password = $2 WHERE id = $1`, string(p), hash); err != nil {
 		return fmt.Errorf("set password: %w", err)
+	}
+	if _, err := tx.Exec(ctx, sqlEndPersonal, string(p), store.Micros(tx.Now())); err != nil {
+		return fmt.Errorf("end personal tokens: %w", err)
 	}
 	_, err := tx.Exec(ctx, sqlEndSessions, string(p))
 	return err
@@ -166,7 +197,7 @@ func (s *Store) one(ctx context.Context, q store.Querier, tenant, where, value s
 	var created int64
 	err := q.QueryRow(ctx, sqlPerson+where, value).Scan(&p.ID, &p.Email, &p.Name, &hash, &p.Active, &created)
 	if errors.Is(err, store.ErrNotFound) {
-		return p, "", problem.New(problem.NotFound, "not_found", "There is no such person here.")
+		return p, "", errNobody
 	}
 	if err != nil {
 		return p, "", fmt.Errorf("read person: %w", err)

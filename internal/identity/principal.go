@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"countersign/internal/id"
 	"countersign/internal/problem"
@@ -60,7 +62,7 @@ var WellKnownRoles = []string{"admin", "operator", "builder", "auditor", "approv
 
 var (
 	roleForm  = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
-	emailForm = regexp.MustCompile(`^[^\s@<>"]{1,64}@[^\s@<>"]{1,190}$`)
+	emailForm = regexp.MustCompile(`^[^\s\p{C}@<>"]{1,64}@[^\s\p{C}@<>"]{1,190}$`)
 )
 
 // Limits of what people are called.
@@ -89,5 +91,14 @@ func normalName(name string) (string, error) {
 	if n := len([]rune(name)); n == 0 || n > nameCharsMax {
 		return "", problem.New(problem.Invalid, "invalid", "A name is needed.").At("/name", "has %d characters; 1 to %d are allowed", n, nameCharsMax)
 	}
+	if strings.ContainsFunc(name, misleads) {
+		return "", problem.New(problem.Invalid, "invalid", "The name has characters that cannot be seen.").At("/name", "has control characters or marks that turn the direction of writing")
+	}
 	return name, nil
+}
+
+// misleads reports characters that make a name look like another one: control
+// characters and the marks that turn the direction of writing (UAX 9).
+func misleads(r rune) bool {
+	return unicode.IsControl(r) || r == utf8.RuneError || unicode.Is(unicode.Bidi_Control, r)
 }

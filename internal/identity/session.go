@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"countersign/internal/id"
@@ -19,6 +20,7 @@ const (
 	sessionMax    = 7 * 24 * time.Hour
 	sessionTouch  = time.Minute // the last use is written at most this often
 	agentCharsMax = 200
+	sessionsMax   = 50 // of one person; beyond it the oldest end
 )
 
 // Session is one signed-in browser.
@@ -37,16 +39,29 @@ func digest(secret string) []byte {
 	return sum[:]
 }
 
+const (
+	sqlForgetOver   = `DELETE FROM session WHERE expires_at <= $1 OR seen_at <= $2`
+	sqlForgetOldest = `DELETE FROM session WHERE person = $1 AND id NOT IN (SELECT id FROM session WHERE person = $1 ORDER BY created_at DESC, id DESC LIMIT $2)`
+)
+
 const sqlBegin = `INSERT INTO session (id, digest, person, tenant, created_at, seen_at, expires_at, address, agent) VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8)`
 
 // Begin starts a session and returns its token, which is stored nowhere. Each
-// sign-in gets a new one, so that a token planted before is worthless.
+// sign-in gets a new one, so that a token planted before is worthless. It
+// also forgets sessions that are over, of anybody.
 func (s *Store) Begin(ctx context.Context, tx *store.Tx, tenant string, p id.Person, address, agent string) (token string, err error) {
 	token = rand.Text() + rand.Text() // 260 bits
 	if r := []rune(agent); len(r) > agentCharsMax {
 		agent = string(r[:agentCharsMax])
 	}
+	agent = strings.ToValidUTF8(agent, "\uFFFD")
 	now := tx.Now()
+	if _, err := tx.Exec(ctx, sqlForgetOver, store.Micros(now), store.Micros(now.Add(-sessionIdle))); err != nil {
+		return "", fmt.Errorf("forget old sessions: %w", err)
+	}
+	if _, err := tx.Exec(ctx, sqlForgetOldest, string(p), sessionsMax-1); err != nil {
+		return "", fmt.Errorf("end the oldest sessions: %w", err)
+	}
 	_, err = tx.Exec(ctx, sqlBegin, string(id.NewSession(now)), digest(token), string(p), tenant, store.Micros(now), store.Micros(now.Add(sessionMax)), address, agent)
 	if err != nil {
 		return "", fmt.Errorf("begin session: %w", err)

@@ -51,6 +51,9 @@ func (n NewToken) check() error {
 	if c := len([]rune(n.Name)); c == 0 || c > tokenNameCharMax {
 		return bad.At("/name", "has %d characters; 1 to %d are allowed", c, tokenNameCharMax)
 	}
+	if strings.ContainsFunc(n.Name, misleads) {
+		return bad.At("/name", "has control characters or marks that turn the direction of writing")
+	}
 	if len(n.Scopes) == 0 {
 		return bad.At("/scopes", "name at least one of %s", strings.Join(Scopes, ", "))
 	}
@@ -64,7 +67,7 @@ func (n NewToken) check() error {
 		if !n.Personal {
 			return bad.At("/scopes", "a machine's token never decides; make a personal token for that")
 		}
-		if slices.Contains(n.Scopes, "actions:propose") || slices.Contains(n.Scopes, "runs:write") {
+		if slices.ContainsFunc(n.Scopes, func(s string) bool { return s == "actions:propose" || s == "actions:execute" || s == "runs:write" }) {
 			return bad.At("/scopes", "one token never both proposes and decides; make two")
 		}
 		life = decidingLifeMax
@@ -95,6 +98,7 @@ func (s *Store) CreateToken(ctx context.Context, tx *store.Tx, n NewToken) (secr
 	info = TokenInfo{ID: id.NewToken(tx.Now()), Name: n.Name, Shown: secret[:len(tokenPrefix)+6], Owner: n.Owner, Personal: n.Personal,
 		Scopes: slices.Clone(n.Scopes), Created: tx.Now(), Expires: tx.Now().Add(n.Life)}
 	slices.Sort(info.Scopes)
+	info.Scopes = slices.Compact(info.Scopes)
 	_, err = tx.Exec(ctx, sqlAddToken, string(info.ID), n.Tenant, digest(secret), info.Shown, n.Name, string(n.Owner), n.Personal,
 		strings.Join(info.Scopes, " "), store.Micros(info.Created), store.Micros(info.Expires))
 	if err != nil {
