@@ -32,7 +32,7 @@ func (p *posture) verified(r audit.Report, at time.Time) {
 // Posture is what the line at the top says.
 type Posture struct {
 	Verified   bool // the log was verified since this process started, and holds
-	Failed     bool // it was, and does not
+	Failed     bool // it was, and does not; or it does not fit the heads that were copied beside it
 	VerifiedAt time.Time
 	Entries    int64
 	Unknown    int // effects whose outcome nobody knows
@@ -44,6 +44,9 @@ func (d *Desk) Posture(ctx context.Context) (out Posture, err error) {
 	known := !d.posture.at.IsZero()
 	out = Posture{Verified: known && d.posture.ok, Failed: known && !d.posture.ok, VerifiedAt: d.posture.at, Entries: d.posture.entries}
 	d.posture.mu.Unlock()
+	if d.log.Trouble() != "" {
+		out.Verified, out.Failed = false, true
+	}
 	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
 		unknown, err := d.engine.UnknownEffects(ctx, q, Tenant)
 		out.Unknown = len(unknown)
