@@ -7,9 +7,6 @@ import (
 	"countersign/web/templates/parts"
 )
 
-// clockface turns an instant into what is shown of it.
-type clockface func(time.Time) parts.Time
-
 // now is the wall clock; pages show distances from it.
 func now() time.Time { return time.Now() }
 
