@@ -157,8 +157,10 @@ func TestAPI_FromProposalToReceipt(t *testing.T) {
 		t.Errorf("a machine's token is refused with %v, want not_a_person", a.body["code"])
 	}
 	ana.wantProblem(409, "stale_digest", ana.send("POST", "/api/v1/approvals/"+approval+"/decision", `{"verdict":"approve","digest":"sha256:`+strings.Repeat("0", 64)+`"}`))
+	ana.wantProblem(403, "not_eligible", ana.send("POST", "/api/v1/approvals/"+approval+"/decision", verdict)) // of high risk: not by token
 	w.wantRefunds(0)
-	ana.must(200, ana.send("POST", "/api/v1/approvals/"+approval+"/decision", verdict))
+	_, err := w.desk.Decide(t.Context(), w.principal("ana"), approval, desk.Decide{Verdict: "approve", Digest: digest})
+	w.must(err)
 
 	var done answer
 	w.eventually(func() (bool, string) {

@@ -52,6 +52,9 @@ func (d *Desk) decide(ctx context.Context, p identity.Principal, ref string, in 
 		if err != nil {
 			return err
 		}
+		if err := bySession(p, result.Request.Risk, in.Verdict); err != nil {
+			return err
+		}
 		out = Decided{Decision: decisionView(result.Decision), Status: string(result.Request.Status), Complete: result.Complete, Replayed: result.Replay}
 		if result.Replay {
 			return nil

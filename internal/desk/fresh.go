@@ -34,3 +34,13 @@ func (d *Desk) freshly(ctx context.Context, tx *store.Tx, p identity.Principal, 
 	return problem.New(problem.Forbidden, "reauthenticate",
 		"The policy asks for your password for this. Sign out and in again at the console, and approve within %d minutes.", int(freshFor/time.Minute))
 }
+
+// bySession refuses an approval by token of what is of high or critical risk:
+// a token can be taken, and a person's presence is what such a decision needs
+// (DESIGN section 7). Rejecting is always possible.
+func bySession(p identity.Principal, risk, verdict string) error {
+	if p.Token == "" || verdict != approvals.VerdictApprove || risk != "high" && risk != "critical" {
+		return nil
+	}
+	return problem.New(problem.Forbidden, "not_eligible", "A token does not approve what is of %s risk. Sign in at the console and decide there.", risk)
+}
