@@ -19,6 +19,7 @@ type auditCmd struct {
 	Receipt      auditReceiptCmd `cmd:"" help:"Write the file that proves one approval."`
 	CheckReceipt checkReceiptCmd `cmd:"" name:"check-receipt" help:"Check a receipt with the public key alone, anywhere. Example: console audit check-receipt receipt.json --key audit.pub"`
 	Head         auditHeadCmd    `cmd:"" help:"Print the last signed head, to be copied away."`
+	Rotate       auditRotateCmd  `cmd:"" help:"Replace the signing key; the log is signed by both keys where it changes. Example: console audit rotate --data ./data"`
 }
 
 type auditVerifyCmd struct {

@@ -96,6 +96,16 @@ func (d *Desk) Verify(ctx context.Context, p identity.Principal) (audit.Report, 
 	return report, err
 }
 
+// RotateKey replaces the key that signs the log and returns the new public
+// key. No other process may have the folder open. Problem: forbidden.
+func (d *Desk) RotateKey(ctx context.Context, p identity.Principal) (string, error) {
+	if err := require(p, capAdmin, "replace the audit key"); err != nil {
+		return "", err
+	}
+	by := d.entry(p, audit.Entry{})
+	return d.log.Rotate(ctx, by.Actor, by.Channel)
+}
+
 // Export writes the whole log, as JSON Lines or as a table, and records it.
 // Problem: forbidden.
 func (d *Desk) Export(ctx context.Context, p identity.Principal, format string, w io.Writer) error {
