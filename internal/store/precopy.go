@@ -34,7 +34,12 @@ func copyBefore(ctx context.Context, c *conn, o *Options, first step) error {
 		}
 		if _, err := os.Lstat(name); err != nil {
 			o.Logger.Info("copying the database before it is migrated", "copy", name, "first", first.String())
-			return copyDatabase(ctx, o, name)
+			copied := copyDatabase(ctx, o, name)
+			if _, err := os.Lstat(name); copied == nil || err != nil {
+				return copied
+			}
+			// Another process that opens the same database was faster: its
+			// copy is looked at like any that is there already.
 		}
 		if had, err := copyMark(ctx, name); err == nil && had == mark {
 			return nil
