@@ -9,7 +9,6 @@ import (
 const (
 	StatementsMax = statementsMax
 	ReaderCount   = readerCount
-	WorkMax       = workMax
 	WALMax        = walMax
 	HintsMax      = hintsMax
 	CopiesMax     = copiesMax

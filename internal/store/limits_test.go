@@ -18,10 +18,10 @@ import (
 )
 
 func TestUpdate_AGroupEndsAfterItsShareOfWork(t *testing.T) {
-	db := open(t)
+	db := open(t, func(o *store.Options) { o.MaxWork = store.DefaultMaxWork })
 	release := hold(t, db)
 	slow := func(ctx context.Context, tx *store.Tx) error {
-		for start := time.Now(); time.Since(start) <= store.WorkMax; {
+		for start := time.Now(); time.Since(start) <= store.DefaultMaxWork; {
 		}
 		return put(ctx, tx, "slow")
 	}

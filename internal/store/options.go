@@ -15,16 +15,17 @@ type Options struct {
 	Fault    func(point string) error // tests only: the points are the Fault constants
 	Logger   *slog.Logger             // nil: slog.Default()
 	MaxBatch int                      // logical transactions per physical commit; 0: DefaultMaxBatch
+	MaxWork  time.Duration            // work after which a commit takes no more of them; 0: DefaultMaxWork
 	MaxQueue int                      // transactions that may wait; 0: DefaultMaxQueue
 	OnFatal  func(error)              // a commit failed and its outcome is unknown; nil: log, then os.Exit(ExitFatal)
 }
 
 // Limits of the writer and the readers.
 const (
-	// DefaultMaxBatch and workMax end a group: together they keep the wait
-	// for a commit under 20 ms at the 99th percentile on two cores.
+	// DefaultMaxBatch and DefaultMaxWork end a group: together they keep the
+	// wait for a commit under 20 ms at the 99th percentile on two cores.
 	DefaultMaxBatch = 96
-	workMax         = 5 * time.Millisecond
+	DefaultMaxWork  = 5 * time.Millisecond
 	// DefaultMaxQueue is about a third of a second of writing.
 	DefaultMaxQueue = 4096
 	// readerCount is how many views run at once; more wait.
@@ -70,6 +71,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.MaxBatch <= 0 {
 		o.MaxBatch = DefaultMaxBatch
+	}
+	if o.MaxWork <= 0 {
+		o.MaxWork = DefaultMaxWork
 	}
 	if o.MaxQueue <= 0 {
 		o.MaxQueue = DefaultMaxQueue

@@ -102,7 +102,7 @@ func (w *writer) next() *job {
 
 // more is the next job of this group, nil when it is full or nobody waits.
 func (w *writer) more() *job {
-	if len(w.group) >= w.opts.MaxBatch || time.Since(w.started) > workMax || w.broken != nil {
+	if len(w.group) >= w.opts.MaxBatch || time.Since(w.started) > w.opts.MaxWork || w.broken != nil {
 		return nil
 	}
 	for range 2 {
