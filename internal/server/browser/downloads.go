@@ -1,0 +1,66 @@
+package browser
+
+import (
+	"net/http"
+
+	"countersign/internal/approvals"
+	"countersign/internal/canon"
+	"countersign/internal/desk"
+	"countersign/internal/problem"
+
+	"github.com/labstack/echo/v4"
+)
+
+// downloadSubject is GET /approvals/{id}/subject: the bytes the digest is of.
+func (b *Browser) downloadSubject(c echo.Context) error {
+	a, err := b.desk.Approval(c.Request().Context(), who(c), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	if len(a.Sensitive) > 0 && !desk.May(who(c), "audit:read") {
+		return errSensitive
+	}
+	return c.Blob(http.StatusOK, "text/plain; charset=utf-8", a.Subject)
+}
+
+// errSensitive refuses bytes that hold what pages hide.
+var errSensitive = problem.New(problem.Forbidden, "sensitive", "These bytes hold sensitive values, which only auditors may read.")
+
+// downloadValue is GET /approvals/{id}/value?path=…: the exact bytes of one
+// parameter.
+func (b *Browser) downloadValue(c echo.Context) error {
+	a, err := b.desk.Approval(c.Request().Context(), who(c), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	whole := a.Shown
+	if a.Kind == approvals.KindDocument {
+		whole = a.Document
+	}
+	doc, err := canon.Value(whole)
+	if err != nil {
+		return err
+	}
+	v, ok := canon.Get(doc, c.QueryParam("path"))
+	if !ok {
+		return problem.New(problem.NotFound, "not_found", "The request has no such value.")
+	}
+	if s, text := v.(string); text {
+		return c.Blob(http.StatusOK, "text/plain; charset=utf-8", []byte(s))
+	}
+	raw, err := canon.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return c.Blob(http.StatusOK, "text/plain; charset=utf-8", raw)
+}
+
+// downloadReceipt is GET /approvals/{id}/receipt.
+func (b *Browser) downloadReceipt(c echo.Context) error {
+	file, err := b.desk.Receipt(c.Request().Context(), who(c), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set("Content-Disposition", `attachment; filename="receipt-`+c.Param("id")+`.json"`)
+	return c.Blob(http.StatusOK, "application/json", file)
+}
