@@ -27,7 +27,18 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		main()
 	}
-	testscript.Main(m, map[string]func(){"console": main})
+	testscript.Main(tidy{m}, map[string]func(){"console": main})
+}
+
+// tidy removes what the tests built when they have ended.
+type tidy struct{ *testing.M }
+
+func (t tidy) Run() int {
+	code := t.M.Run()
+	if builtIn != "" {
+		_ = os.RemoveAll(builtIn) // a folder of its own, among the temporary ones
+	}
+	return code
 }
 
 // TestScripts runs every script of testdata/script. Each has in D the sample
