@@ -53,7 +53,7 @@ func (b *Book) listForMe(ctx context.Context, q store.Querier, f Filter) ([]Item
 		mine = mine[:f.Limit+1]
 	}
 	mine, nextCursor := cut(mine, f.Limit, keyOf)
-	return mine, nextCursor, nil
+	return mine, nextCursor, b.dead(ctx, q, mine)
 }
 
 // waitsFor reports whether the person's approval would fill a place, and
@@ -91,7 +91,7 @@ func (b *Book) WaitingOnOthers(ctx context.Context, q store.Querier, tenant stri
 	if err != nil {
 		return nil, err
 	}
-	return items, b.count(ctx, q, items)
+	return items, b.present(ctx, q, items)
 }
 
 // MyDecision is something a person decided and what came of it.
@@ -156,7 +156,7 @@ type Counts struct {
 	ForMe           int // at most PageMax
 	WaitingOnOthers int
 	Pending         int
-	DeadEnds        int // pending requests that nobody could complete when they were made
+	DeadEnds        int // pending requests that nobody can complete as people are now
 	Unknown         int // decided by the person, with an unknown outcome
 }
 
@@ -164,15 +164,18 @@ type Counts struct {
 // which are short where the table is long.
 const sqlCounts = `SELECT
 	(SELECT count(*) FROM request WHERE tenant = $1 AND status = 'pending' AND decide_by > 0),
-	(SELECT count(*) FROM request WHERE tenant = $1 AND status = 'pending' AND decide_by > 0 AND dead_end <> ''),
 	(SELECT count(*) FROM request r WHERE r.tenant = $1 AND r.id > '' AND r.outcome = 'unknown'
 		AND EXISTS (SELECT 1 FROM decision d WHERE d.tenant = $1 AND d.request = r.id AND d.person = $2))`
 
 // Counts counts for the person.
 func (b *Book) Counts(ctx context.Context, q store.Querier, tenant string, person id.Person) (Counts, error) {
 	var c Counts
-	if err := q.QueryRow(ctx, sqlCounts, tenant, string(person)).Scan(&c.Pending, &c.DeadEnds, &c.Unknown); err != nil {
+	if err := q.QueryRow(ctx, sqlCounts, tenant, string(person)).Scan(&c.Pending, &c.Unknown); err != nil {
 		return c, fmt.Errorf("count requests: %w", err)
+	}
+	var err error
+	if c.DeadEnds, err = b.deadEnds(ctx, q, tenant); err != nil {
+		return c, err
 	}
 	mine, err := b.Inbox(ctx, q, tenant, person)
 	if err != nil {

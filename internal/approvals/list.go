@@ -79,7 +79,7 @@ func (b *Book) List(ctx context.Context, q store.Querier, f Filter) ([]Item, str
 		return nil, "", err
 	}
 	items, nextCursor := cut(items, f.Limit, keyOf)
-	return items, nextCursor, b.count(ctx, q, items)
+	return items, nextCursor, b.present(ctx, q, items)
 }
 
 func pageSize(n int) int {
@@ -150,6 +150,15 @@ func readItems(ctx context.Context, q store.Querier, query string, args ...any) 
 		all = append(all, i)
 	}
 	return all, rows.Err()
+}
+
+// present fills in how items stand now: how far their groups are, and which
+// of them nobody can complete.
+func (b *Book) present(ctx context.Context, q store.Querier, items []Item) error {
+	if err := b.count(ctx, q, items); err != nil {
+		return err
+	}
+	return b.dead(ctx, q, items)
 }
 
 // count fills in how far the groups of each item are.

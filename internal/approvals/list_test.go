@@ -273,3 +273,53 @@ func TestQueries_UseTheIndexesMadeForThem(t *testing.T) {
 		return nil
 	})
 }
+
+// Who can complete a request is asked when the list is read: people leave and
+// come while it waits.
+func TestList_FlagsWhatNobodyCanCompleteNow(t *testing.T) {
+	d := newDesk(t)
+	alone := d.ask(role("finance", 1))
+	other := d.ask(role("approver", 1))
+	flagged := func(when string, want ...id.Approval) {
+		t.Helper()
+		d.view(func(ctx context.Context, q store.Querier) error {
+			listed, _, err := d.List(ctx, q, approvals.Filter{Tenant: tenant, Status: approvals.Pending})
+			if err != nil {
+				t.Fatal(err)
+			}
+			dead, err := d.DeadEnds(ctx, q, tenant)
+			if err != nil {
+				t.Fatal(err)
+			}
+			counts, err := d.Counts(ctx, q, tenant, named("max"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var inList, byKind []id.Approval
+			for _, i := range listed {
+				if i.DeadEnd != "" {
+					inList = append(inList, i.ID)
+				}
+			}
+			for _, i := range dead {
+				byKind = append(byKind, i.ID)
+			}
+			slices.Sort(want)
+			slices.Sort(inList)
+			slices.Sort(byKind)
+			if diff := cmp.Diff(want, inList) + cmp.Diff(want, byKind); diff != "" || counts.DeadEnds != len(want) {
+				t.Errorf("%s: %d counted; (-want +got):\n%s", when, counts.DeadEnds, diff)
+			}
+			return nil
+		})
+	}
+	flagged("at first")
+	for _, name := range []string{"ana", "ben", "cleo"} {
+		d.folk.set(approvals.Person{ID: named(name), Name: name, Roles: []string{"finance"}})
+	}
+	flagged("when all of finance is disabled", alone.ID)
+	d.folk.set(approvals.Person{ID: named("max"), Name: "Max", Active: true})
+	flagged("when Max lost the role too", alone.ID, other.ID)
+	d.folk.set(approvals.Person{ID: named("ana"), Name: "Ana", Roles: []string{"finance", "approver"}, Active: true})
+	flagged("when Ana is back with both")
+}
