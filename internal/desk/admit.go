@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"countersign/internal/approvals"
 	"countersign/internal/audit"
 	"countersign/internal/engine"
 	"countersign/internal/id"
-	"countersign/internal/problem"
 	"countersign/internal/store"
 )
 
@@ -52,8 +52,8 @@ func (g gate) Admit(ctx context.Context, tx *store.Tx, request id.Approval, seen
 		_, err := g.expire(ctx, tx, r.ID)
 		return verdict(engine.VerdictExpired, r, "It was not started by "+r.ExecuteBy.Format(instantForm)+", as the approval asked."), err
 	}
-	if why, err := g.initiatorGone(ctx, tx, r); err != nil || why != "" {
-		return verdict(engine.VerdictBlocked, r, why), err
+	if gone, err := g.initiatorGone(ctx, tx, r); err != nil || gone != "" {
+		return verdict(engine.VerdictBlocked, r, gone+" An administrator can enable the person and resume the run, or cancel it."), err
 	}
 	if a, err := g.policyNow(ctx, tx, r); err != nil || a.Verdict != "" {
 		return a, err
@@ -183,18 +183,6 @@ func (g gate) unprovenRuling(ctx context.Context, tx *store.Tx, c approvals.Chec
 	return "", nil
 }
 
-// initiatorGone returns why the person behind the request no longer counts.
-func (g gate) initiatorGone(ctx context.Context, tx *store.Tx, r approvals.Request) (string, error) {
-	who, err := folk{g.people}.Person(ctx, tx, r.Tenant, r.Initiator)
-	if r.Initiator == Terminal().Person {
-		return "", nil // the data folder itself is the authority
-	}
-	if problem.HasCode(err, "not_found") || err == nil && !who.Active {
-		return r.InitiatorName + ", who started this, is no longer active here. An administrator can enable the person and resume the run, or cancel it.", nil
-	}
-	return "", err
-}
-
 // policyNow judges the request by the policy in force. An empty admission
 // means the votes still satisfy it.
 func (g gate) policyNow(ctx context.Context, tx *store.Tx, r approvals.Request) (engine.Admission, error) {
@@ -252,6 +240,9 @@ func (g gate) Renew(ctx context.Context, tx *store.Tx, request id.Approval, seen
 	if err != nil {
 		return engine.Ruling{}, err
 	}
+	if found := drifted(r, seen); found != "" {
+		why = found // in the words that Admit has for it
+	}
 	if _, err := g.renewed(ctx, tx, r, seen, why); err != nil {
 		return engine.Ruling{}, err
 	}
@@ -279,7 +270,7 @@ func (g gate) renewed(ctx context.Context, tx *store.Tx, r approvals.Request, se
 func (g gate) revised(ctx context.Context, tx *store.Tx, r approvals.Request, v approvals.Verdict, policy *approvals.Policy, preview, precondition *approvals.Reading, why string) (engine.Admission, error) {
 	next, err := g.book.Revise(ctx, tx, approvals.Revision{
 		Tenant: r.Tenant, Request: r.ID, OldDigest: r.Digest, Params: r.Params, FrozenRequest: r.FrozenRequest, Summary: r.Summary, Target: r.Target,
-		Impact: r.Impact, Preview: preview, Precondition: precondition, Verdict: v, Policy: policy, Why: "Changed since it was approved: " + why + ".",
+		Impact: r.Impact, Preview: preview, Precondition: precondition, Verdict: v, Policy: policy, Why: "Changed since it was approved: " + strings.TrimSuffix(why, ".") + ".",
 	})
 	if err != nil {
 		return engine.Admission{}, err

@@ -54,6 +54,9 @@ func (w *world) token(who string, personal bool, scopes ...string) string {
 	return secret
 }
 
+// asIs follows no redirect.
+var asIs = http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
 // send sends the body, if any, with headers given as name and value in turn.
 func (c caller) send(method, path, body string, headers ...string) (a answer) {
 	c.t.Helper()
@@ -70,7 +73,7 @@ func (c caller) send(method, path, body string, headers ...string) (a answer) {
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := asIs.Do(req)
 	if err != nil {
 		c.t.Fatal(err)
 	}

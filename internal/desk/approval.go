@@ -37,7 +37,7 @@ func (d *Desk) Approval(ctx context.Context, p identity.Principal, ref string) (
 func (d *Desk) wholeView(ctx context.Context, q store.Querier, r approvals.Request, p identity.Principal) (Approval, error) {
 	out := requestView(r)
 	for _, fill := range []func(context.Context, store.Querier, approvals.Request, identity.Principal, *Approval) error{
-		d.fillEligible, d.fillHistory, d.fillRefusal, d.fillOutcome} {
+		d.fillEligible, d.fillMeanwhile, d.fillHistory, d.fillRefusal, d.fillOutcome} {
 		if err := fill(ctx, q, r, p, &out); err != nil {
 			return out, err
 		}
@@ -54,7 +54,7 @@ func itemView(i approvals.Item) Approval {
 		Key: i.Key, Policy: i.Policy, PolicyVersion: i.PolicyVersion, Rule: i.Rule, DecideBy: i.DecideBy, ExecuteBy: i.ExecuteBy,
 		RunVersion: i.RunVersion, CreatedAt: i.CreatedAt, Outcome: i.Outcome, ClosedBy: i.ClosedByName, ClosedWhy: i.ClosedWhy, ClosedAt: i.ClosedAt,
 		StartedAt: i.StartedAt, UpdatedAt: i.UpdatedAt,
-		Editable: []string{}, Sensitive: []string{}, PolicyTrace: []RuleTrace{}, Groups: []Group{}, Decisions: []DecisionView{}, Changes: []Change{}, Timeline: []Moment{},
+		Editable: []string{}, Sensitive: []string{}, PolicyTrace: []RuleTrace{}, Groups: []Group{}, Decisions: []DecisionView{}, Changes: []Change{}, Meanwhile: []string{}, Timeline: []Moment{},
 		Eligible: Eligible{Can: []Party{}, Excluded: []Excluded{}, DeadEnd: i.DeadEnd},
 	}
 	if i.ExecuteWithin > 0 {

@@ -55,18 +55,6 @@ func (d *Desk) Resolve(ctx context.Context, p identity.Principal, ref string, in
 	return d.engine.Resolve(ctx, id.Effect(ref), engine.Resolution{Outcome: in.Outcome, Evidence: evidence, Receipt: in.Receipt}, actor(p))
 }
 
-// Attention lists what a person must look at, most urgent first.
-func (d *Desk) Attention(ctx context.Context, p identity.Principal) (out []engine.Attention, err error) {
-	if err := require(p, capRunsRead, "read runs"); err != nil {
-		return nil, err
-	}
-	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
-		out, err = d.engine.Attention(ctx, q, Tenant)
-		return err
-	})
-	return out, err
-}
-
 // Asked is what a target said when it was asked about an effect now.
 type Asked struct {
 	Happened, DidNot bool // neither: it did not say

@@ -93,7 +93,7 @@ func (d *Desk) Counts(ctx context.Context, p identity.Principal) (out Counts, er
 			return err
 		}
 		attention, err := d.engine.Attention(ctx, q, Tenant)
-		out = Counts{c.ForMe, c.WaitingOnOthers, c.Pending, c.Unknown, len(attention)}
+		out = Counts{c.ForMe, c.WaitingOnOthers, c.Pending, c.Unknown, len(attention) + c.DeadEnds}
 		return err
 	})
 	return out, err

@@ -134,6 +134,7 @@ type Approval struct {
 	Supersedes      string          `json:"supersedes,omitempty"` // digest of the revision before
 	Changes         []Change        `json:"changes"`              // against that revision
 	Why             string          `json:"why,omitempty"`        // why there is a new revision
+	Meanwhile       []string        `json:"meanwhile"`            // what changed since it was asked, and what follows
 	PreviousRefusal string          `json:"previously_rejected,omitempty"`
 	RunVersion      int64           `json:"run_version"`
 	CreatedAt       time.Time       `json:"created_at"`

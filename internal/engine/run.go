@@ -175,14 +175,15 @@ type Creation struct {
 
 // Attention is something an operator must look at.
 type Attention struct {
-	Cause  string    `json:"cause"`
-	Run    id.Run    `json:"run"`
-	Path   string    `json:"path"`
-	Effect id.Effect `json:"effect,omitempty"`
-	Since  time.Time `json:"since"`
-	Blocks string    `json:"blocks"` // what does not go on because of it
-	Next   string    `json:"next"`   // the one next action
-	Why    string    `json:"why"`
+	Cause    string      `json:"cause"`
+	Run      id.Run      `json:"run"`
+	Path     string      `json:"path"`
+	Effect   id.Effect   `json:"effect,omitempty"`
+	Approval id.Approval `json:"approval,omitempty"` // the request it is about; the engine gives none
+	Since    time.Time   `json:"since"`
+	Blocks   string      `json:"blocks"` // what does not go on because of it
+	Next     string      `json:"next"`   // the one next action
+	Why      string      `json:"why"`
 }
 
 // The causes, in the order of the list.

@@ -31,6 +31,9 @@ func (b *Browser) approvalView(a desk.Approval, f decisionForm, p identity.Princ
 	if a.Precondition != "" {
 		v.Checks = []pages.Check{{Text: a.Precondition, Tone: map[bool]string{true: "good", false: "bad"}[a.PreconditionMet], At: b.at(a.PreconditionAt)}}
 	}
+	for _, m := range a.Meanwhile {
+		v.Checks = append(v.Checks, pages.Check{Text: m, Tone: "warn", At: b.at(now())})
+	}
 	if f.banner != nil {
 		v.Draft = f.reason
 	} else if a.Why != "" && a.Status == "pending" && a.Revision > 1 {
@@ -127,7 +130,7 @@ func act(a desk.Approval, f decisionForm) *pages.Act {
 	if !a.Eligible.You {
 		v.WhyNot = "You cannot decide this"
 		if a.Eligible.Why != "" {
-			v.WhyNot = "You cannot decide this: " + a.Eligible.Why + "."
+			v.WhyNot = "You cannot decide this: " + strings.TrimSuffix(a.Eligible.Why, ".") + "."
 		}
 		for _, c := range a.Eligible.Can {
 			v.WhoCan = append(v.WhoCan, c.Name)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"countersign/internal/desk"
 	"countersign/internal/engine"
 	"countersign/web/templates/pages"
 	"countersign/web/templates/parts"
@@ -19,6 +20,7 @@ var causes = []struct{ code, title, tone, next, text string }{
 	{engine.CauseVersion, "Cannot continue on this version", "bad", "Look at the run", "The definition the run was started with is gone, or this program cannot run it."},
 	{engine.CausePoison, "Keeps failing", "bad", "Look at the run", "Whoever drives this run ends again and again without progress. The other runs go on."},
 	{engine.CausePerson, "A person must act", "warn", "Look at the run", "The run does not go on by itself."},
+	{desk.CauseDeadEnd, "Nobody can decide it", "warn", "Look at the request", "It waits for an approval that nobody can give as people are now."},
 	{engine.CauseNotStarted, "Approved, but not started", "warn", "Look at the run", "It was agreed to more than a minute ago and was not sent."},
 	{engine.CauseOverdue, "Overdue", "warn", "Look at the run", "It should have gone on by now."},
 }
@@ -65,6 +67,10 @@ func (b *Browser) stuck(a engine.Attention, next string) pages.Stuck {
 		Since: b.at(a.Since), Blocks: a.Blocks, Why: strings.TrimSpace(a.Why + " " + a.Next), Next: parts.Link{Text: next, URL: run}}
 	if a.Effect != "" {
 		s.URL = address("/effects/", string(a.Effect))
+		s.Next.URL = s.URL
+	}
+	if a.Approval != "" {
+		s.URL = address("/approvals/", string(a.Approval))
 		s.Next.URL = s.URL
 	}
 	return s

@@ -1,0 +1,39 @@
+package desk
+
+import (
+	"context"
+
+	"countersign/internal/approvals"
+	"countersign/internal/engine"
+	"countersign/internal/identity"
+	"countersign/internal/store"
+)
+
+// CauseDeadEnd is the cause of attention that only the desk sees: a request
+// waits that nobody can decide.
+const CauseDeadEnd = "nobody_can_decide"
+
+// Attention lists what a person must look at: what stops runs, most urgent
+// first, then requests that nobody can decide as people are now. Problem:
+// forbidden.
+func (d *Desk) Attention(ctx context.Context, p identity.Principal) (out []engine.Attention, err error) {
+	if err := require(p, capRunsRead, "read runs"); err != nil {
+		return nil, err
+	}
+	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
+		if out, err = d.engine.Attention(ctx, q, Tenant); err != nil {
+			return err
+		}
+		dead, err := d.book.DeadEnds(ctx, q, Tenant)
+		for _, i := range dead {
+			out = append(out, deadEnd(i))
+		}
+		return err
+	})
+	return out, err
+}
+
+func deadEnd(i approvals.Item) engine.Attention {
+	return engine.Attention{Cause: CauseDeadEnd, Run: i.Run, Path: i.Path, Approval: i.ID, Since: i.CreatedAt, Blocks: "run " + string(i.Run) + " of " + i.Workflow,
+		Why: "It " + i.DeadEnd + ".", Next: "Let an administrator give somebody the role, or enable them; or cancel the run. Otherwise it expires at " + i.DecideBy.Format(instantForm) + "."}
+}
