@@ -58,7 +58,7 @@ func (c demoCmd) Run(ctx context.Context, e env) (err error) {
 		d.Agent(agent)
 	}()
 	defer func() { stop(); <-lively }()
-	return serve(ctx, env{in: e.in, out: io.Discard, err: e.err}, d.Instance, listener, logger, true)
+	return serve(ctx, env{in: e.in, out: io.Discard, err: e.err}, d.Instance, listener, logger)
 }
 
 // welcome says where the demo is and what to try.

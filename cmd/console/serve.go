@@ -51,7 +51,7 @@ func (c serveCmd) Run(ctx context.Context, e env) error {
 	for _, w := range warnings {
 		logger.Warn(w)
 	}
-	return serve(ctx, e, i, listener, logger, false)
+	return serve(ctx, e, i, listener, logger)
 }
 
 // own lists the address a listener is reached at, so that no tool does.
@@ -66,12 +66,12 @@ func own(l net.Listener) []netip.AddrPort {
 const drainPatience = 20 * time.Second
 
 // serve drives runs and answers requests until ctx ends.
-func serve(ctx context.Context, e env, i *instance.Instance, listener net.Listener, logger *slog.Logger, gallery bool) error {
+func serve(ctx context.Context, e env, i *instance.Instance, listener net.Listener, logger *slog.Logger) error {
 	base := i.Config.BaseURL
 	if base == "" {
 		base = "http://" + listener.Addr().String()
 	}
-	s, err := server.New(server.Options{Desk: i.Desk, Hub: i.Hub, BaseURL: base, Proxies: i.Config.Proxies, Version: thisBuild().Version, Gallery: gallery, Logger: logger})
+	s, err := server.New(server.Options{Desk: i.Desk, Hub: i.Hub, BaseURL: base, Proxies: i.Config.Proxies, Version: thisBuild().Version, Logger: logger})
 	if err != nil {
 		return err
 	}

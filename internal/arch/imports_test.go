@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"internal/server/web": {},
 
 	"internal/server":         with(domain, "internal/desk", "internal/identity", "internal/live", "internal/server/*", "web/static"),
-	"internal/server/browser": with(domain, "internal/desk", "internal/approvals", "internal/audit", "internal/engine", "internal/identity", "internal/live", "internal/definitions", "internal/workflow", "internal/tools", "internal/server/*", "web/templates/*", "web/static", "web/gallery"),
+	"internal/server/browser": with(domain, "internal/desk", "internal/approvals", "internal/audit", "internal/engine", "internal/identity", "internal/live", "internal/definitions", "internal/workflow", "internal/tools", "internal/server/*", "web/templates/*", "web/static"),
 	"internal/server/api":     with(domain, "internal/desk", "internal/approvals", "internal/audit", "internal/engine", "internal/identity", "internal/live", "internal/definitions", "internal/workflow", "internal/tools", "internal/server/*"),
 	"internal/server/edge":    with(foundation, "internal/live"),
 

@@ -41,7 +41,6 @@ type Options struct {
 	BaseURL string         // the address people use
 	Proxies []netip.Prefix // peers whose X-Forwarded-For is believed
 	Version string
-	Gallery bool // serve every page with canned content under /gallery: the demo only
 	Logger  *slog.Logger
 }
 
@@ -62,7 +61,7 @@ func New(o Options) (*Server, error) {
 	e.GET("/readyz", ready(o.Desk))
 	programs := api.Options{Desk: o.Desk, Hub: o.Hub, BaseURL: o.BaseURL, Version: o.Version, Logger: o.Logger}
 	api.Mount(e.Group("/api/v1"), programs)
-	pages, err := browser.New(browser.Options{Desk: o.Desk, Hub: o.Hub, BaseURL: o.BaseURL, Version: o.Version, Gallery: o.Gallery, Logger: o.Logger})
+	pages, err := browser.New(browser.Options{Desk: o.Desk, Hub: o.Hub, BaseURL: o.BaseURL, Version: o.Version, Logger: o.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("prepare the pages: %w", err)
 	}

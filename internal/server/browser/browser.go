@@ -32,7 +32,6 @@ type Options struct {
 	Hub     *live.Hub
 	BaseURL string // https there makes the cookie Secure
 	Version string
-	Gallery bool // every page with canned content under /gallery
 	Logger  *slog.Logger
 }
 
@@ -41,13 +40,12 @@ type Browser struct {
 	desk    *desk.Desk
 	hub     *live.Hub
 	cookies sessions.Store
-	gallery bool
 	logger  *slog.Logger
 }
 
 // New returns the pages over a desk.
 func New(o Options) (*Browser, error) {
-	return &Browser{desk: o.Desk, hub: o.Hub, cookies: newCookies(strings.HasPrefix(o.BaseURL, "https://")), gallery: o.Gallery, logger: o.Logger}, nil
+	return &Browser{desk: o.Desk, hub: o.Hub, cookies: newCookies(strings.HasPrefix(o.BaseURL, "https://")), logger: o.Logger}, nil
 }
 
 // Mount adds the pages' routes.

@@ -159,8 +159,6 @@ type Act struct {
 	Disarm         string
 	Decide         string // POST URL
 	Edit           string // GET URL of the edit page
-	Delegate       string // POST URL: person, note
-	Delegates      []parts.Option
 	Reauthenticate bool
 	Presets        []string // reasons for rejecting
 	Reason         string   // as typed before an error; untrusted

@@ -57,23 +57,20 @@ type TokenRow struct {
 type NewSecret struct{ Name, Secret string }
 
 // AccountView is the person's own page. POST Password: old, new, again. POST
-// Preferences: zone, lang, theme. POST Token: name, scope (repeated),
-// expires. Sessions post to their End.
+// Token: name, scope (repeated), expires. Sessions post to their End.
 type AccountView struct {
-	Page        layout.Page
-	Facts       []parts.Fact
-	Password    string
-	PasswordIn  []parts.Field
-	Preferences string
-	PreferIn    []parts.Field
-	Sessions    []SessionRow
-	Tokens      []TokenRow
-	Token       string
-	TokenIn     []parts.Field
-	Scopes      []RoleBox
-	Secret      *NewSecret
-	SignOut     string // POST
-	Error       *parts.Notice
+	Page       layout.Page
+	Facts      []parts.Fact
+	Password   string
+	PasswordIn []parts.Field
+	Sessions   []SessionRow
+	Tokens     []TokenRow
+	Token      string
+	TokenIn    []parts.Field
+	Scopes     []RoleBox
+	Secret     *NewSecret
+	SignOut    string // POST
+	Error      *parts.Notice
 }
 
 // SessionRow is one place where the person is signed in. POST End.
