@@ -90,6 +90,7 @@ func (d *Desk) changePerson(ctx context.Context, p identity.Principal, person id
 			return err
 		}
 		_, err := d.log.Append(ctx, tx, d.entry(p, audit.Entry{Action: action, Subject: string(person), Outcome: outcome}))
+		d.announce(tx, TopicAccess, "")
 		d.announce(tx, TopicApprovals, "")
 		return err
 	})
@@ -172,6 +173,7 @@ func (d *Desk) RevokeToken(ctx context.Context, p identity.Principal, t id.Token
 		if err := d.people.RevokeToken(ctx, tx, Tenant, t); err != nil {
 			return err
 		}
+		d.announce(tx, TopicAccess, "")
 		_, err = d.log.Append(ctx, tx, d.entry(p, audit.Entry{Action: "token.revoked", Subject: string(t), Outcome: "ok"}))
 		return err
 	})
@@ -216,6 +218,7 @@ func (d *Desk) ChangePassword(ctx context.Context, p identity.Principal, old, ne
 		if err := d.people.SetPassword(ctx, tx, p.Person, hash); err != nil {
 			return err
 		}
+		d.announce(tx, TopicAccess, "")
 		_, err := d.log.Append(ctx, tx, d.entry(p, audit.Entry{Action: "person.password_changed", Subject: string(p.Person), Outcome: "ok"}))
 		return err
 	})

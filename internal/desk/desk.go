@@ -32,6 +32,9 @@ const (
 	TopicApprovals = "approvals"
 	TopicRuns      = "runs"
 	TopicEffects   = "effects"
+	// TopicAccess says that sessions, tokens or roles changed: whoever
+	// listens must look again whether they still may.
+	TopicAccess = "access"
 )
 
 // Options is what a desk is made of. All fields but Crash and Logger are

@@ -80,6 +80,7 @@ func (d *Desk) EndSession(ctx context.Context, p identity.Principal, session id.
 		if err := d.people.End(ctx, tx, p.Person, session); err != nil {
 			return err
 		}
+		d.announce(tx, TopicAccess, "")
 		_, err := d.log.Append(ctx, tx, d.entry(p, audit.Entry{Action: "person.signed_out", Subject: string(session), Outcome: "ok"}))
 		return err
 	})
@@ -96,6 +97,16 @@ func (d *Desk) SessionPrincipal(ctx context.Context, token string) (p identity.P
 		err = d.db.Update(ctx, func(ctx context.Context, tx *store.Tx) error { return d.people.Touch(ctx, tx, p.Session) })
 	}
 	return p, err
+}
+
+// SessionStands reports whether the session of the token has not ended. It is
+// no use of the session: what only listens does not keep it alive. Problem:
+// signed_out.
+func (d *Desk) SessionStands(ctx context.Context, token string) error {
+	return d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
+		_, _, err := d.people.Session(ctx, q, token, d.now())
+		return err
+	})
 }
 
 // TokenPrincipal returns who acts with the token. Problem: invalid_token.

@@ -92,8 +92,8 @@ const principalKey = "api.principal"
 // authenticate takes the bearer token and nothing else.
 func (a *api) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		secret, ok := strings.CutPrefix(c.Request().Header.Get("Authorization"), "Bearer ")
-		if !ok || secret == "" {
+		secret := bearer(c)
+		if secret == "" {
 			c.Response().Header().Set("WWW-Authenticate", `Bearer realm="countersign"`)
 			return problem.New(problem.Unauthenticated, "token_missing", "Send a token as `Authorization: Bearer cst_…`; an administrator makes one with console token create.")
 		}
@@ -105,6 +105,15 @@ func (a *api) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		c.Set(principalKey, p)
 		return next(c)
 	}
+}
+
+// bearer is the token of a request, or "".
+func bearer(c echo.Context) string {
+	secret, ok := strings.CutPrefix(c.Request().Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return ""
+	}
+	return secret
 }
 
 func principal(c echo.Context) identity.Principal {

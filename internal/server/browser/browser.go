@@ -10,6 +10,7 @@ package browser
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -62,11 +63,18 @@ func (b *Browser) Mount(e *echo.Echo) {
 	own := e.Group("", edge.SameOrigin(), b.signedIn)
 	own.POST("/signout", b.signOut)
 	own.GET("/help/keys", b.showHelp)
-	own.GET("/events", func(c echo.Context) error { return edge.Stream(c, b.hub) })
+	own.GET("/events", b.events)
 	b.approverRoutes(own)
 	b.operatorRoutes(own)
 	b.auditorRoutes(own)
 	b.personRoutes(own)
+}
+
+// events is GET /events: which topics changed, while the session lasts.
+func (b *Browser) events(c echo.Context) error {
+	token := b.token(c)
+	stands := func(ctx context.Context) error { return b.desk.SessionStands(ctx, token) }
+	return edge.Stream(c, b.hub, edge.Audience{May: stands, Again: desk.TopicAccess})
 }
 
 const principalKey = "browser.principal"

@@ -1,8 +1,11 @@
 package edge
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -14,14 +17,24 @@ import (
 
 // Limits of event streams.
 const (
-	beat       = 20 * time.Second // a comment line, so that proxies keep the connection
-	streamMax  = time.Hour        // then the client reconnects, and its session is looked at again
+	beat       = 15 * time.Second // a comment line, so that proxies keep the connection; the listener is looked at again
+	streamMax  = time.Hour        // then the client reconnects
 	streamsMax = 512              // listeners at once
 )
 
-// Stream writes the hub's events until the client leaves, the hub closes or
-// an hour has passed. Last-Event-ID continues an earlier stream.
-func Stream(c echo.Context, hub *live.Hub) error {
+// Audience says who may listen to a stream, and for how long.
+type Audience struct {
+	// May is asked at every beat, and when something happened under Again.
+	// The stream ends at its first error.
+	May func(context.Context) error
+	// Again is the topic that says that access changed. It is never sent.
+	Again string
+}
+
+// Stream writes the hub's events until the client leaves, may no longer
+// listen, the hub closes or an hour has passed. Last-Event-ID continues an
+// earlier stream.
+func Stream(c echo.Context, hub *live.Hub, a Audience) error {
 	if hub.Listening() >= streamsMax {
 		return problem.New(problem.Unavailable, "too_many_streams", "There are already %d open event streams. Reload in a while.", streamsMax)
 	}
@@ -31,36 +44,51 @@ func Stream(c echo.Context, hub *live.Hub) error {
 	w.WriteHeader(http.StatusOK)
 	listener := hub.Subscribe(c.Request().Header.Get("Last-Event-ID"))
 	defer listener.Close()
-	ticker, end := time.NewTicker(beat), time.NewTimer(streamMax)
-	defer ticker.Stop()
-	defer end.Stop()
 	if _, err := fmt.Fprint(w, "retry: 2000\n: hello\n\n"); err != nil {
 		return nil // the client left
 	}
 	w.Flush()
-	for {
-		var err error
-		select {
-		case <-c.Request().Context().Done():
-			return nil
-		case <-end.C:
-			return nil
-		case <-ticker.C:
-			_, err = fmt.Fprint(w, ": beat\n\n")
-		case e, open := <-listener.C:
-			if !open {
-				return nil
-			}
-			err = writeEvent(w, e)
-		}
-		if err != nil {
-			return nil // the client left
-		}
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	ctx, end := context.WithTimeout(c.Request().Context(), streamMax)
+	defer end()
+	for ctx.Err() == nil && next(ctx, w, listener, ticker, a) == nil {
 		w.Flush()
+	}
+	return nil
+}
+
+// errOver ends a stream.
+var errOver = errors.New("the stream is over")
+
+// next waits for one thing that happens and writes it; its error ends the
+// stream.
+func next(ctx context.Context, w io.Writer, l *live.Listener, ticker *time.Ticker, a Audience) error {
+	select {
+	case <-ctx.Done():
+		return errOver
+	case <-ticker.C:
+		if err := a.May(ctx); err != nil {
+			return err
+		}
+		_, err := fmt.Fprint(w, ": beat\n\n")
+		return err
+	case e, open := <-l.C:
+		switch {
+		case !open:
+			return errOver
+		case e.Topic == a.Again:
+			return a.May(ctx)
+		case e.Topic == live.Reset: // what was missed may be that access changed
+			if err := a.May(ctx); err != nil {
+				return err
+			}
+		}
+		return writeEvent(w, e)
 	}
 }
 
-func writeEvent(w http.ResponseWriter, e live.Event) error {
+func writeEvent(w io.Writer, e live.Event) error {
 	data, err := json.Marshal(e)
 	if err != nil {
 		return err
