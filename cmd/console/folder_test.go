@@ -185,6 +185,15 @@ func (f *folder) verify() {
 	}
 }
 
+// consistent fails the test unless the database is whole.
+func (f *folder) consistent() {
+	f.Helper()
+	out, err := exec.Command(f.console, "check", f.dir).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "database: consistent") {
+		f.Errorf("check: %v\n%s", err, out)
+	}
+}
+
 // inode tells a file from another one of the same name.
 func inode(info os.FileInfo) string {
 	return fmt.Sprint(info.Sys().(*syscall.Stat_t).Ino)
