@@ -301,3 +301,37 @@ func TestResolve_RefusesWhatItCannotUse(t *testing.T) {
 		t.Errorf("the effect is %s", e.Status)
 	}
 }
+
+// While the program of an earlier try lives, nobody can know that it did not
+// happen: it may still do it.
+func TestResolve_WhatStillRunsMayStillHappen(t *testing.T) {
+	for _, tt := range []struct {
+		outcome string
+		refused bool
+	}{{engine.DidNotSendAgain, true}, {engine.DidNotStop, true}, {engine.Happened, false}, {engine.GiveUp, false}} {
+		t.Run(tt.outcome, func(t *testing.T) {
+			r, run := approved(t, "write.plain")
+			losing(r, 1)
+			wantStatus(t, r.Drive(run.ID), engine.Blocked)
+			alive := true
+			r.Script.OnRunning = func(string) (bool, error) { return alive, nil }
+			eff := r.Effects(run.ID)[0].ID
+			res := engine.Resolution{Outcome: tt.outcome, Evidence: "I looked."}
+			_, err := r.Engine.Resolve(t.Context(), eff, res, Person)
+			if !tt.refused {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			wantCode(t, err, "still_running")
+			if e := full(r, r.Effects(run.ID)[0]); e.Status != engine.Unknown || len(e.Late) != 0 {
+				t.Errorf("a refused resolution left %+v", e)
+			}
+			alive = false
+			if _, err := r.Engine.Resolve(t.Context(), eff, res, Person); err != nil {
+				t.Errorf("when it has ended: %v", err)
+			}
+		})
+	}
+}

@@ -27,7 +27,8 @@ var stated = map[string]struct {
 // Resolve records what a person found out about an unknown effect, with the
 // evidence, and lets its run go on. Sending again passes through the same
 // revalidation as any sending. Problems: not_unknown (with status), lease_held,
-// already_finished for sending again in a run that has ended.
+// already_finished for sending again in a run that has ended, still_running
+// for saying that it did not happen while a try of it still runs.
 func (e *Engine) Resolve(ctx context.Context, effect id.Effect, r Resolution, by Actor) (Effect, error) {
 	if _, ok := stated[r.Outcome]; !ok {
 		return Effect{}, problem.New(problem.Invalid, "outcome", "%q is no outcome. Say %s, %s, %s or %s.", r.Outcome, Happened, DidNotSendAgain, DidNotStop, GiveUp).
@@ -40,12 +41,39 @@ func (e *Engine) Resolve(ctx context.Context, effect id.Effect, r Resolution, by
 	if err != nil {
 		return Effect{}, err
 	}
+	if stated[r.Outcome].status == NotDone {
+		if err := e.over(ctx, effect); err != nil {
+			return Effect{}, err
+		}
+	}
 	var eff Effect
 	err = e.update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		eff, err = e.resolve(ctx, tx, effect, r, output, by)
 		return err
 	})
 	return eff, err
+}
+
+// over refuses while a try of an unknown effect still runs: a program that
+// outlived its console may do in a moment what a person did not find.
+func (e *Engine) over(ctx context.Context, effect id.Effect) error {
+	var eff Effect
+	err := e.o.DB.View(ctx, func(ctx context.Context, q store.Querier) (err error) {
+		eff, err = lastEffect(ctx, q, "id = $1", string(effect))
+		return err
+	})
+	if err != nil || eff.Status != Unknown {
+		return err
+	}
+	running, err := e.o.World.StillRunning(string(eff.ID))
+	if err != nil {
+		return fmt.Errorf("look for a try of %s that still runs: %w", eff.ID, err)
+	}
+	if running {
+		return problem.New(problem.Conflict, "still_running",
+			"A try of this effect still runs and may do it yet. Wait until it has ended, or end it; then look again and say what happened.")
+	}
+	return nil
 }
 
 // receiptOutput is the receipt a person gives, strictly read: it becomes the
