@@ -80,6 +80,15 @@ func (c approvalShowCmd) Run(ctx context.Context, e env) error {
 func showApproval(w io.Writer, a desk.Approval) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  revision %d  %s\n\n%s\n", a.ID, a.Revision, a.Status, a.Summary)
+	if a.Alarm != "" {
+		fmt.Fprintf(&b, "ALARM:   %s\n", a.Alarm)
+	}
+	for _, m := range a.Meanwhile {
+		fmt.Fprintf(&b, "now:     %s\n", m)
+	}
+	if a.Eligible.DeadEnd != "" {
+		fmt.Fprintf(&b, "nobody can complete it: %s\n", a.Eligible.DeadEnd)
+	}
 	fmt.Fprintf(&b, "target:  %s\nrisk:    %s\nimpact:  %s\nasked:   by %s", a.Target, a.Risk, a.Impact, a.Initiator.Name)
 	if a.OnBehalfOf != "" {
 		fmt.Fprintf(&b, " on behalf of %s", a.OnBehalfOf)

@@ -41,6 +41,9 @@ var (
 	ErrRunNotWaiting = problem.New(problem.Conflict, "run_not_waiting", "Nothing waits for this decision any more.")
 	// ErrClockSuspect refuses decisions until an operator has looked at the clock.
 	ErrClockSuspect = problem.New(problem.Unavailable, "clock_suspect", "The clock went back by more than five minutes. Nothing can be decided until an operator accepts it.")
+	// ErrUnreadable: the stored subject is not one any more. Nothing can be
+	// decided on it or sent; it can be closed.
+	ErrUnreadable = problem.New(problem.Conflict, "unreadable_record", "What was asked cannot be read any more: the stored record was changed. Nothing can be decided on it, and nothing is sent. Tell an operator, who can cancel the run.")
 	// ErrAlreadySent refuses to take back or change what may be on its way.
 	ErrAlreadySent = problem.New(problem.Conflict, "already_sent", "Too late: it has been sent.")
 )

@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,17 +28,28 @@ func (r Request) end(ctx context.Context, tx *store.Tx, e event, by Party, why s
 	return nil
 }
 
+// closable is Get for what only closes a request: one whose subject cannot be
+// read is its row alone.
+func (b *Book) closable(ctx context.Context, q store.Querier, tenant string, request id.Approval) (Request, error) {
+	r, err := b.Get(ctx, q, tenant, request)
+	if !errors.Is(err, ErrUnreadable) {
+		return r, err
+	}
+	i, _, _, err := load(ctx, q, tenant, request)
+	return Request{Item: i}, err
+}
+
 // Withdraw closes a request that nobody needs to decide any more; by may be
 // empty. One that is closed already stays as it is, and changed is false.
 // Problem: not_found.
 func (b *Book) Withdraw(ctx context.Context, tx *store.Tx, tenant string, request id.Approval, by Party, why string) (r Request, changed bool, err error) {
-	if r, err = b.Get(ctx, tx, tenant, request); err != nil || !r.Status.Open() {
+	if r, err = b.closable(ctx, tx, tenant, request); err != nil || !r.Status.Open() {
 		return r, false, err
 	}
 	if err := r.end(ctx, tx, evWithdraw, by, why); err != nil {
 		return r, false, err
 	}
-	r, err = b.Get(ctx, tx, tenant, request)
+	r, err = b.closable(ctx, tx, tenant, request)
 	return r, true, err
 }
 
@@ -56,7 +68,7 @@ func (r Request) overdue(now time.Time) (e event, why string, ok bool) {
 // pending, execute-by while approved or allowed and not started. Otherwise it
 // changes nothing. Problem: not_found.
 func (b *Book) Expire(ctx context.Context, tx *store.Tx, tenant string, request id.Approval) (r Request, changed bool, err error) {
-	if r, err = b.Get(ctx, tx, tenant, request); err != nil {
+	if r, err = b.closable(ctx, tx, tenant, request); err != nil {
 		return r, false, err
 	}
 	e, why, ok := r.overdue(tx.Now())
@@ -66,7 +78,7 @@ func (b *Book) Expire(ctx context.Context, tx *store.Tx, tenant string, request 
 	if err := r.end(ctx, tx, e, Party{}, why); err != nil {
 		return r, false, err
 	}
-	r, err = b.Get(ctx, tx, tenant, request)
+	r, err = b.closable(ctx, tx, tenant, request)
 	return r, true, err
 }
 

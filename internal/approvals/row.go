@@ -94,7 +94,7 @@ func load(ctx context.Context, q store.Querier, tenant string, request id.Approv
 }
 
 // Get returns a request with its current revision and the votes on it.
-// Problem: not_found.
+// Problems: not_found, unreadable_record.
 func (b *Book) Get(ctx context.Context, q store.Querier, tenant string, request id.Approval) (Request, error) {
 	i, raw, _, err := load(ctx, q, tenant, request)
 	if err != nil {
@@ -106,7 +106,7 @@ func (b *Book) Get(ctx context.Context, q store.Querier, tenant string, request 
 		err = r.fill(s, raw)
 	}
 	if err != nil {
-		return Request{}, fmt.Errorf("request %s: %w", request, err)
+		return Request{}, ErrUnreadable.Because(fmt.Errorf("request %s: %w", request, err))
 	}
 	return r, r.loadVotes(ctx, q)
 }

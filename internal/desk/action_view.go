@@ -41,7 +41,8 @@ func (d *Desk) requestOf(ctx context.Context, q store.Querier, run id.Run) (appr
 	if err != nil || len(items) == 0 {
 		return approvals.Request{}, err
 	}
-	return d.book.Get(ctx, q, Tenant, items[0].ID)
+	s, err := d.asStored(ctx, q, items[0].ID)
+	return s.Request, err
 }
 
 func (v *ActionView) fill(r approvals.Request) {

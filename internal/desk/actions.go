@@ -159,11 +159,7 @@ func (d *Desk) remembered(ctx context.Context, q store.Querier, p identity.Princ
 	if err != nil || refused.Request == "" {
 		return nil, err
 	}
-	request, err := d.book.Get(ctx, q, Tenant, refused.Request)
-	if err != nil {
-		return nil, err
-	}
-	run, err := d.engine.Run(ctx, q, Tenant, request.Run)
+	run, err := d.engine.Run(ctx, q, Tenant, refused.Run)
 	if err != nil || !isAction(run) || d.now().Sub(refused.At) > memory {
 		return nil, err
 	}

@@ -24,23 +24,32 @@ func (d *Desk) Approval(ctx context.Context, p identity.Principal, ref string) (
 		return out, err
 	}
 	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
-		r, err := d.book.Get(ctx, q, Tenant, id.Approval(ref))
+		s, err := d.asStored(ctx, q, id.Approval(ref))
 		if err != nil {
 			return err
 		}
-		out, err = d.wholeView(ctx, q, r, p)
+		out, err = d.wholeView(ctx, q, s, p)
 		return err
 	})
 	return out, err
 }
 
-func (d *Desk) wholeView(ctx context.Context, q store.Querier, r approvals.Request, p identity.Principal) (Approval, error) {
-	out := requestView(r)
-	for _, fill := range []func(context.Context, store.Querier, approvals.Request, identity.Principal, *Approval) error{
-		d.fillEligible, d.fillMeanwhile, d.fillHistory, d.fillRefusal, d.fillOutcome} {
-		if err := fill(ctx, q, r, p, &out); err != nil {
+// wholeView fills in a request. Of one whose subject cannot be read it shows
+// what the row and the history say; nobody decides on a changed one.
+func (d *Desk) wholeView(ctx context.Context, q store.Querier, s stored, p identity.Principal) (Approval, error) {
+	out := requestView(s.Request)
+	fills := []func(context.Context, store.Querier, approvals.Request, identity.Principal, *Approval) error{
+		d.fillEligible, d.fillHistory, d.fillRefusal, d.fillOutcome}
+	if !s.unreadable {
+		fills = append(fills, d.fillMeanwhile, d.fillChanges)
+	}
+	for _, fill := range fills {
+		if err := fill(ctx, q, s.Request, p, &out); err != nil {
 			return out, err
 		}
+	}
+	if out.Alarm = s.alarm(); out.Alarm != "" {
+		out.Eligible.You, out.Eligible.Why, out.Eligible.Can = false, "the stored record of it was changed", []Party{}
 	}
 	return out, nil
 }
@@ -119,8 +128,7 @@ func (d *Desk) fillEligible(ctx context.Context, q store.Querier, r approvals.Re
 	return nil
 }
 
-// fillHistory gathers decisions, revisions and notes into the timeline, and
-// what changed against the revision before.
+// fillHistory gathers decisions, revisions and notes into the timeline.
 func (d *Desk) fillHistory(ctx context.Context, q store.Querier, r approvals.Request, _ identity.Principal, out *Approval) error {
 	decisions, err := d.book.Decisions(ctx, q, r.Tenant, r.ID)
 	if err != nil {
@@ -152,10 +160,24 @@ func (d *Desk) fillHistory(ctx context.Context, q store.Querier, r approvals.Req
 		out.Timeline = append(out.Timeline, Moment{At: r.ClosedAt, What: string(r.Status), Who: r.ClosedByName, Note: r.ClosedWhy})
 	}
 	slices.SortStableFunc(out.Timeline, func(a, b Moment) int { return a.At.Compare(b.At) })
-	if len(revisions) > 1 {
-		out.Changes, err = changesBetween(revisions[1].Subject, r.Subject)
+	return nil
+}
+
+// fillChanges is what changed against the revision before.
+func (d *Desk) fillChanges(ctx context.Context, q store.Querier, r approvals.Request, _ identity.Principal, out *Approval) error {
+	if r.Revision < 2 {
+		return nil
 	}
-	return err
+	before, err := d.book.Revision(ctx, q, r.Tenant, r.ID, r.Revision-1)
+	if err != nil {
+		return err
+	}
+	changes, err := changesBetween(before.Subject, r.Subject)
+	if err != nil { // the one before cannot be read; the alarm says that it was exchanged
+		return nil
+	}
+	out.Changes = changes
+	return nil
 }
 
 func verb(verdict string) string {

@@ -100,10 +100,13 @@ func (d *Desk) EffectStory(ctx context.Context, p identity.Principal, ref string
 		if out.Run, err = d.engine.Run(ctx, q, Tenant, out.Effect.Run); err != nil {
 			return err
 		}
-		if r, err := d.book.Get(ctx, q, Tenant, out.Effect.Approval); err == nil {
-			out.Summary, out.Risk = r.Summary, r.Risk
-			if len(r.Sensitive) > 0 {
-				out.Request = r.Veiled().FrozenRequest
+		if s, err := d.asStored(ctx, q, out.Effect.Approval); err == nil {
+			out.Summary, out.Risk = s.Summary, s.Risk
+			switch {
+			case s.unreadable:
+				out.Request = nil // what of it is sensitive cannot be told
+			case len(s.Sensitive) > 0:
+				out.Request = s.Veiled().FrozenRequest
 			}
 		}
 		if t, err := d.defs.Tool(ctx, q, Tenant, out.Effect.ToolDigest); err == nil {

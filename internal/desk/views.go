@@ -133,6 +133,7 @@ type Approval struct {
 	ExecuteBy       time.Time       `json:"execute_by,omitzero"`
 	Supersedes      string          `json:"supersedes,omitempty"` // digest of the revision before
 	Changes         []Change        `json:"changes"`              // against that revision
+	Alarm           string          `json:"alarm,omitempty"`      // the stored record was changed; what follows
 	Why             string          `json:"why,omitempty"`        // why there is a new revision
 	Meanwhile       []string        `json:"meanwhile"`            // what changed since it was asked, and what follows
 	PreviousRefusal string          `json:"previously_rejected,omitempty"`

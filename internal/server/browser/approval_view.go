@@ -40,6 +40,9 @@ func (b *Browser) approvalView(a desk.Approval, f decisionForm, p identity.Princ
 		v.Banner = &parts.Notice{Tone: "info", Title: fmt.Sprintf("This is revision %d", a.Revision), Text: a.Why}
 		v.Diff = diffValues("What changed", fmt.Sprintf("revision %d", a.Revision-1), a.Changes)
 	}
+	if a.Alarm != "" && f.banner == nil {
+		v.Banner = &parts.Notice{Tone: "bad", Title: "The record of this request was changed", Text: a.Alarm}
+	}
 	switch a.Status {
 	case "pending":
 		v.Act = act(a, f)

@@ -17,14 +17,16 @@ func (b *Browser) downloadSubject(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(a.Sensitive) > 0 && !desk.May(who(c), "audit:read") {
+	if (len(a.Sensitive) > 0 || a.Alarm != "") && !desk.May(who(c), "audit:read") {
 		return errSensitive
 	}
 	return c.Blob(http.StatusOK, "text/plain; charset=utf-8", a.Subject)
 }
 
 // errSensitive refuses bytes that hold what pages hide.
-var errSensitive = problem.New(problem.Forbidden, "sensitive", "These bytes hold sensitive values, which only auditors may read.")
+var errSensitive = problem.New(problem.Forbidden, "sensitive", "These bytes hold, or may hold, sensitive values, which only auditors may read.")
+
+var errNoValue = problem.New(problem.NotFound, "not_found", "The request has no such value.")
 
 // downloadValue is GET /approvals/{id}/value?path=…: the exact bytes of one
 // parameter.
@@ -37,13 +39,16 @@ func (b *Browser) downloadValue(c echo.Context) error {
 	if a.Kind == approvals.KindDocument {
 		whole = a.Document
 	}
+	if len(whole) == 0 {
+		return errNoValue
+	}
 	doc, err := canon.Value(whole)
 	if err != nil {
 		return err
 	}
 	v, ok := canon.Get(doc, c.QueryParam("path"))
 	if !ok {
-		return problem.New(problem.NotFound, "not_found", "The request has no such value.")
+		return errNoValue
 	}
 	if s, text := v.(string); text {
 		return c.Blob(http.StatusOK, "text/plain; charset=utf-8", []byte(s))

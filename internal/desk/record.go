@@ -1,0 +1,45 @@
+package desk
+
+import (
+	"context"
+	"errors"
+
+	"countersign/internal/approvals"
+	"countersign/internal/id"
+	"countersign/internal/store"
+)
+
+// stored is a request as it is kept, and what does not hold about it.
+type stored struct {
+	approvals.Request
+	tampered   string // a clause; empty: everything agrees
+	unreadable bool   // the row alone could be read
+}
+
+// asStored reads a request for showing it. One whose record was changed is
+// shown, with the alarm, rather than refused: whoever looks must see it.
+// Problem: not_found.
+func (d *Desk) asStored(ctx context.Context, q store.Querier, request id.Approval) (stored, error) {
+	c, err := d.book.Check(ctx, q, Tenant, request)
+	if err != nil {
+		return stored{}, err
+	}
+	out := stored{tampered: c.Tampered}
+	out.Request, err = d.book.Get(ctx, q, Tenant, request)
+	if errors.Is(err, approvals.ErrUnreadable) {
+		out.Request, out.unreadable, err = c.Request, true, nil
+		out.Subject = c.Subject
+	}
+	if out.tampered != "" {
+		d.logger.Error("a stored approval does not hold", "approval", request, "run", out.Run, "why", out.tampered)
+	}
+	return out, err
+}
+
+// alarm says what does not hold, and what follows; empty where all does.
+func (s stored) alarm() string {
+	if s.tampered == "" {
+		return ""
+	}
+	return "The stored record of this request was changed: " + s.tampered + ". Nothing is sent on it. Keep the data folder as it is and compare it with a backup; an operator can cancel the run."
+}
