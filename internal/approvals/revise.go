@@ -117,6 +117,20 @@ func (b *Book) revisable(ctx context.Context, tx *store.Tx, r Request, c Revisio
 	return r.fits(c)
 }
 
+// MayEdit says why the person may not revise the request, or nil: for callers
+// that have more to do before Revise, which asks again. Problems: not_found,
+// already_decided, expired, run_not_waiting, not_eligible.
+func (b *Book) MayEdit(ctx context.Context, q store.Querier, tenant string, request id.Approval, editor id.Person, now time.Time) error {
+	r, err := b.Get(ctx, q, tenant, request)
+	if err != nil {
+		return err
+	}
+	if err := r.closed(now); err != nil {
+		return err
+	}
+	return b.mayEdit(ctx, q, r, editor)
+}
+
 // mayEdit allows whoever may decide, and the initiator.
 func (b *Book) mayEdit(ctx context.Context, q store.Querier, r Request, editor id.Person) error {
 	who, err := b.person(ctx, q, r.Tenant, editor)

@@ -243,6 +243,9 @@ func (d *Desk) prepareEdit(ctx context.Context, p identity.Principal, ref string
 		if out.request.Kind != approvals.KindAction {
 			return problem.New(problem.Invalid, "invalid", "A presented document cannot be edited here; reject it with the reason.")
 		}
+		if err := d.book.MayEdit(ctx, q, Tenant, out.request.ID, p.Person, d.now()); err != nil {
+			return err // before the target is asked anything
+		}
 		tool, err = d.defs.Tool(ctx, q, Tenant, out.request.ToolDigest)
 		return err
 	})

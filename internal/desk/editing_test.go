@@ -126,6 +126,32 @@ func TestEdit_WhatDoesNotFit_IsRefusedWhereItIs(t *testing.T) {
 	w.wantRefunds(0)
 }
 
+// Who may edit is settled before the target is asked for a preview: somebody
+// without the right must not make the console call out.
+func TestEdit_WithoutTheRight_TheTargetIsNotAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.request("chloe", w.refund(12_500, engine.WaitingApproval))
+	before := w.calls.Load()
+	_, err := w.desk.CheckEdit(t.Context(), w.principal("chloe"), a.ID, amount(a, "1500"))
+	w.wantProblem(err, "not_eligible")
+	_, err = w.desk.Edit(t.Context(), w.principal("chloe"), a.ID, amount(a, "1500"))
+	w.wantProblem(err, "not_eligible")
+	if now := w.calls.Load(); now != before {
+		t.Errorf("the shop was asked %d times for somebody who may not edit", now-before)
+	}
+	_, err = w.desk.CheckEdit(t.Context(), w.principal("dev"), a.ID, amount(a, "1500")) // the initiator may
+	w.must(err)
+	_, err = w.decide("ana", "reject", a)
+	w.must(err)
+	before = w.calls.Load()
+	_, err = w.desk.CheckEdit(t.Context(), w.principal("ben"), a.ID, amount(a, "1500"))
+	w.wantProblem(err, "already_decided")
+	if now := w.calls.Load(); now != before {
+		t.Errorf("the shop was asked %d times about what is decided", now-before)
+	}
+}
+
 func TestEdit_WithoutTheRole_IsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

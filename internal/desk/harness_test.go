@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,6 +73,7 @@ type world struct {
 	t      *testing.T
 	dir    string
 	shop   *standin.Server
+	calls  atomic.Int64 // requests that reached it
 	ledger *standin.Ledger
 	config instance.Config
 	inst   *instance.Instance
@@ -93,7 +96,11 @@ func newWorld(t *testing.T) *world {
 	w.must(err)
 	w.shop = standin.NewServer(w.ledger, "the-shop-token")
 	w.must(os.WriteFile(filepath.Join(w.dir, "shop-token"), []byte("the-shop-token\n"), 0o600))
-	h := httptest.NewServer(w.shop.Handler())
+	outside := w.shop.Handler()
+	h := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.calls.Add(1)
+		outside.ServeHTTP(rw, r)
+	}))
 	t.Cleanup(h.Close)
 	in := func(name string) string { return filepath.Join(w.dir, name) }
 	w.config = instance.Config{Workflows: in("workflows"), Tools: in("tools"), Policies: in("policies"),
