@@ -209,7 +209,23 @@ func (d *Desk) settledSoon(ctx context.Context, p identity.Principal, run id.Run
 	})
 }
 
-// Action returns the story of an action. Problems: not_found, forbidden.
+// mayReadAction lets whoever may only propose read their own: another's looks
+// like none.
+func (d *Desk) mayReadAction(ctx context.Context, p identity.Principal, run id.Run) error {
+	if may(p, capRunsRead) {
+		return nil
+	}
+	return d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
+		r, err := d.engine.Run(ctx, q, Tenant, run)
+		if problem.HasCode(err, "not_found") || err == nil && r.Initiator != string(initiator(p)) {
+			return errNoAction
+		}
+		return err
+	})
+}
+
+// Action returns the story of an action. Who may only propose reads their own.
+// Problems: not_found, forbidden.
 func (d *Desk) Action(ctx context.Context, p identity.Principal, ref string) (ActionView, error) {
 	return d.WaitAction(ctx, p, ref, 0)
 }
@@ -221,6 +237,9 @@ func (d *Desk) WaitAction(ctx context.Context, p identity.Principal, ref string,
 		return ActionView{}, err
 	}
 	run := runOfAction(ref)
+	if err := d.mayReadAction(ctx, p, run); err != nil {
+		return ActionView{}, err
+	}
 	first, err := d.action(ctx, run)
 	if err != nil || wait <= 0 {
 		return first, err
@@ -260,6 +279,9 @@ func (d *Desk) Withdraw(ctx context.Context, p identity.Principal, ref, reason s
 		return ActionView{}, err
 	}
 	run := runOfAction(ref)
+	if err := d.mayReadAction(ctx, p, run); err != nil {
+		return ActionView{}, err
+	}
 	var of engine.Run
 	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
 		of, err = d.engine.Run(ctx, q, Tenant, run)

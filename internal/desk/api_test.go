@@ -247,3 +247,71 @@ func TestAPI_WithoutAToken_NothingIsAnswered(t *testing.T) {
 	reader := caller{t, base, w.token("dev", false, "runs:read")}
 	reader.wantProblem(403, "missing_scope", reader.send("POST", "/api/v1/actions", proposal))
 }
+
+// Who may only propose reads what its owner proposed, and nothing tells it
+// that there is anything else.
+func TestAPI_ProposerReadsItsOwnActionsOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	base := w.serve()
+	mine := caller{t, base, w.token("dev", false, "actions:propose")}
+	sibling := caller{t, base, w.token("dev", false, "actions:propose")}
+	other := caller{t, base, w.token("ana", false, "actions:propose")}
+	reader := caller{t, base, w.token("ana", false, "runs:read")}
+	action := text(t, mine.must(201, mine.send("POST", "/api/v1/actions", proposal)), "id")
+
+	for _, c := range []caller{mine, sibling, reader} {
+		c.must(200, c.send("GET", "/api/v1/actions/"+action, ""))
+	}
+	none := other.send("GET", "/api/v1/actions/act_none", "")
+	for path, body := range map[string]string{"/api/v1/actions/" + action: "", "/api/v1/actions/" + action + "?wait=1s": "", "/api/v1/actions/" + action + "/withdraw": `{"reason":"Mine."}`} {
+		method := "GET"
+		if body != "" {
+			method = "POST"
+		}
+		a := other.send(method, path, body)
+		other.wantProblem(404, "not_found", a)
+		if a.body["detail"] != none.body["detail"] {
+			t.Errorf("%s: another's action is refused with %q, one that does not exist with %q", path, a.body["detail"], none.body["detail"])
+		}
+	}
+	if shown := mine.must(200, mine.send("GET", "/api/v1/actions/"+action, "")); shown.body["status"] != "pending" {
+		t.Errorf("the action is %v, want still pending", shown.body["status"])
+	}
+}
+
+// A run key of somebody else's run is in use, and that is all a caller learns
+// who may not read runs: the same answer with the same input and with another.
+func TestAPI_RunKeyOfAnother_TellsNothingOfTheRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	base := w.serve()
+	start := func(amount string) string {
+		return `{"workflow":"refund","run_key":"order-4180","input":{"order_id":"4180","amount":` + amount + `,"why":"It arrived damaged."}}`
+	}
+	mine := caller{t, base, w.token("dev", false, "runs:write")}
+	other := caller{t, base, w.token("ana", false, "runs:write")}
+	reader := caller{t, base, w.token("ana", false, "runs:write", "runs:read")}
+	run := text(t, mine.must(201, mine.send("POST", "/api/v1/runs", start("12500"))), "id")
+
+	if again := mine.must(201, mine.send("POST", "/api/v1/runs", start("12500"))); text(t, again, "id") != run {
+		t.Errorf("the same key of the same owner gave %s, want %s", text(t, again, "id"), run)
+	}
+	if again := reader.must(201, reader.send("POST", "/api/v1/runs", start("12500"))); text(t, again, "id") != run {
+		t.Errorf("who may read runs got %s, want %s", text(t, again, "id"), run)
+	}
+	var said []any
+	for _, amount := range []string{"12500", "12600"} {
+		a := other.send("POST", "/api/v1/runs", start(amount))
+		other.wantProblem(409, "run_key_taken", a)
+		for _, secret := range []string{run, "Dev", "12500", "damaged", "refund"} {
+			if strings.Contains(a.raw, secret) {
+				t.Errorf("the refusal tells %q: %s", secret, a.raw)
+			}
+		}
+		said = append(said, a.body["detail"])
+	}
+	if said[0] != said[1] {
+		t.Errorf("the refusals differ with the input: %q", said)
+	}
+}

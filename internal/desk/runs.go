@@ -37,6 +37,9 @@ func (d *Desk) StartRun(ctx context.Context, p identity.Principal, in StartRun) 
 			run, err = d.engine.Run(ctx, tx, Tenant, id.Run(old))
 			return err
 		}
+		if err := d.keyTaken(ctx, tx, p, in.Key); err != nil {
+			return err
+		}
 		w, err := d.chosen(ctx, tx, in.Workflow, in.Version)
 		if err != nil {
 			return err
@@ -45,6 +48,22 @@ func (d *Desk) StartRun(ctx context.Context, p identity.Principal, in StartRun) 
 		return err
 	})
 	return run, created, err
+}
+
+// keyTaken refuses a run key of somebody else's run to a caller who may not
+// read runs, without a word about that run: also where the input is the same.
+func (d *Desk) keyTaken(ctx context.Context, q store.Querier, p identity.Principal, key string) error {
+	if key == "" || may(p, capRunsRead) {
+		return nil
+	}
+	run, err := d.engine.RunByKey(ctx, q, Tenant, key)
+	switch {
+	case problem.HasCode(err, "not_found"):
+		return nil
+	case err == nil && run.Initiator != string(initiator(p)):
+		return problem.New(problem.Conflict, "run_key_taken", "This run key is in use. Use another one.")
+	}
+	return err
 }
 
 func (in StartRun) check() error {
