@@ -4,16 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"countersign/internal/approvals"
+	"countersign/internal/demo/standin"
 	"countersign/internal/desk"
 	"countersign/internal/engine"
 	"countersign/internal/id"
 	"countersign/internal/problem"
+	"countersign/internal/tools"
 )
 
 // workers is how many calls a load has under way at the same time.
@@ -33,9 +37,10 @@ type load struct {
 	ended   atomic.Bool  // nothing new is begun
 	busy    sync.WaitGroup
 
-	mu      sync.Mutex // protects what follows: what the console said 2xx to
-	started map[string]id.Run
-	decided []decision
+	mu        sync.Mutex // protects what follows: what the console said 2xx to
+	started   map[string]id.Run
+	decided   []decision
+	cancelled map[id.Run]bool
 }
 
 // decision is a verdict that the console acknowledged.
@@ -44,10 +49,10 @@ type decision struct{ approval, digest, verdict string }
 // newLoad makes the tokens and begins.
 func newLoad(f *folder, seed uint64) *load {
 	f.Helper()
-	l := &load{folder: f, seed: seed, started: map[string]id.Run{}}
+	l := &load{folder: f, seed: seed, started: map[string]id.Run{}, cancelled: map[id.Run]bool{}}
 	f.must("user", "add", "dev@example.org", "--name", "Dev", "--role", "builder", "--password-stdin")
 	l.agent = f.token("agent", "dev@example.org", "runs:write", "runs:read")
-	l.judge = f.token("judge", somebody, "runs:read", "approvals:read", "approvals:decide", "operate")
+	l.judge = f.token("judge", somebody, "runs:read", "approvals:read", "approvals:decide", "operate", "audit:read")
 	for range workers {
 		l.busy.Go(func() {
 			for !l.ended.Load() {
@@ -67,16 +72,18 @@ func (l *load) end() {
 // choices are those of one step.
 func (l *load) choices(n uint64) *rand.Rand { return rand.New(rand.NewPCG(l.seed, n)) }
 
-// step starts a run, decides a request, or settles an effect.
+// step starts a run, decides a request, settles an effect or cancels a run.
 func (l *load) step(n uint64) {
 	r := l.choices(n)
-	switch what := r.IntN(8); {
-	case what < 3 && l.mayOpen.Add(-1) >= 0:
+	switch what := r.IntN(16); {
+	case what < 6 && l.mayOpen.Add(-1) >= 0:
 		l.start(n, r)
-	case what < 7:
+	case what < 13:
 		l.decide(r)
-	default:
+	case what < 15:
 		l.settle(r)
+	default:
+		l.cancel(n)
 	}
 }
 
@@ -118,7 +125,7 @@ func (l *load) insist(token, method, path string, in, out any) error {
 
 // start starts a run under a key of its own.
 func (l *load) start(n uint64, r *rand.Rand) {
-	key := fmt.Sprintf("load-%d", n)
+	key := runKey(n)
 	asked := map[string]any{"run_key": key}
 	switch r.IntN(3) {
 	case 0:
@@ -140,6 +147,25 @@ func (l *load) start(n uint64, r *rand.Rand) {
 	defer l.mu.Unlock()
 	l.started[key] = run.ID
 }
+
+// cancel cancels the run that was started last before step n.
+func (l *load) cancel(n uint64) {
+	l.mu.Lock()
+	var run id.Run
+	for ; n > 0 && run == ""; n-- {
+		run = l.started[runKey(n)]
+	}
+	l.mu.Unlock()
+	if run == "" || l.insist(l.agent, "POST", "/runs/"+string(run)+"/cancel", map[string]any{"reason": "Not needed."}, nil) != nil {
+		return // there is none, or it has ended
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cancelled[run] = true
+}
+
+// runKey is the key of the run that step n starts.
+func runKey(n uint64) string { return fmt.Sprintf("load-%d", n) }
 
 // breakShop has the shop lose an answer or be busy now and then.
 func (l *load) breakShop(r *rand.Rand) {
@@ -184,20 +210,34 @@ func (l *load) settle(r *rand.Rand) {
 }
 
 func (l *load) help(run engine.Run) {
-	effect := run.WaitingFor[0].Subject
-	if run.Error.Code != "outcome_unknown" {
-		_, _ = l.call(l.judge, "POST", "/runs/"+string(run.ID)+"/resume", map[string]any{"expected_version": run.Version}, nil) // somebody may be quicker
+	if run.Error.Code == "outcome_unknown" {
+		l.tell(run.WaitingFor[0].Subject)
 		return
 	}
+	_, _ = l.call(l.judge, "POST", "/runs/"+string(run.ID)+"/resume", map[string]any{"expected_version": run.Version}, nil) // somebody may be quicker
+}
+
+// tell says what became of an unknown effect: what the oracle says once
+// nothing of it runs any more.
+func (l *load) tell(effect string) {
 	var e engine.Effect
+	var run engine.Run
 	if _, err := l.call(l.judge, "GET", "/effects/"+effect, nil, &e); err != nil {
 		return
 	}
+	if _, err := l.call(l.judge, "GET", "/runs/"+string(e.Run), nil, &run); err != nil {
+		return
+	}
+	world := tools.World{LockDir: filepath.Join(l.dir, "locks")}
+	if running, err := world.StillRunning(effect); running || err != nil {
+		return
+	}
 	said := engine.DidNotSendAgain
-	for _, d := range l.happened("restart") {
-		if d.Key == e.Key {
-			said = engine.Happened
-		}
+	if engine.Final(run.Status) {
+		said = engine.DidNotStop
+	}
+	if slices.ContainsFunc(l.happened("restart"), func(d standin.Effect) bool { return d.Key == e.Key }) {
+		said = engine.Happened
 	}
 	_, _ = l.call(l.judge, "POST", "/effects/"+effect+"/resolve", map[string]any{"outcome": said, "evidence": "The oracle says so."}, nil) // somebody may be quicker
 }

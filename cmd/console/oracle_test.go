@@ -31,19 +31,16 @@ func (l *load) judgeAll() {
 	}
 	l.compare(runs, false)
 	for range roundsMax {
-		runs = slices.DeleteFunc(l.settled(), func(r engine.Run) bool { return engine.Final(r.Status) })
-		for _, r := range runs {
-			l.conclude(r)
-		}
-		if len(runs) == 0 {
+		if runs = l.settled(); !l.conclude(runs) {
 			break
 		}
 	}
-	runs = l.settled()
 	rows := l.compare(runs, true)
 	l.acknowledged(runs, rows)
-	l.Logf("%d calls answered; %d runs, left by the kills as %v, then all ended; %d decisions acknowledged, %d effects in the ledger, %d refunds, %d restarts and %d pages happened",
-		l.answers.Load(), len(runs), left, len(l.decided), len(rows), len(l.happened("refund")), len(l.happened("restart")), len(l.pages()))
+	l.Logf("%d calls answered, %d runs taken over, %d effects unknown in between; %d runs, left by the last kill as %v, then all ended",
+		l.answers.Load(), l.entries("run.takeover"), l.entries("effect.unknown"), len(runs), left)
+	l.Logf("acknowledged: %d starts, %d decisions, %d cancels; %d effects in the ledger; %d refunds, %d restarts and %d pages happened",
+		len(l.started), len(l.decided), len(l.cancelled), len(rows), len(l.happened("refund")), len(l.happened("restart")), len(l.pages()))
 }
 
 // get reads what must be there.
@@ -72,14 +69,22 @@ func (l *load) settled() []engine.Run {
 	}
 }
 
-func (l *load) runs() (all []engine.Run) {
+func (l *load) runs() []engine.Run { return all[engine.Run](l, "/runs?") }
+
+// entries counts the audit entries of an action.
+func (l *load) entries(action string) int {
+	return len(all[json.RawMessage](l, "/audit/entries?action="+action+"&"))
+}
+
+// all reads every page of a list.
+func all[T any](l *load, path string) (items []T) {
 	l.Helper()
 	for next := ""; ; {
-		var page desk.Page[engine.Run]
-		l.get("/runs?limit=200&cursor="+url.QueryEscape(next), &page)
-		all = append(all, page.Items...)
+		var page desk.Page[T]
+		l.get(path+"limit=200&cursor="+url.QueryEscape(next), &page)
+		items = append(items, page.Items...)
 		if next = page.Next; next == "" {
-			return all
+			return items
 		}
 	}
 }
@@ -97,16 +102,29 @@ func (l *load) reasoned(r engine.Run) {
 	}
 }
 
-// conclude does what an open run waits for.
-func (l *load) conclude(r engine.Run) {
+// conclude does what open runs wait for, and settles what ended runs left
+// unknown. It reports whether there was something to do.
+func (l *load) conclude(runs []engine.Run) (some bool) {
 	l.Helper()
-	if r.Status == engine.Blocked {
-		l.help(r)
-		return
+	for _, r := range runs {
+		switch r.Status {
+		case engine.Blocked:
+			l.help(r)
+		case engine.WaitingApproval:
+			var a desk.Approval
+			l.get("/approvals/"+r.WaitingFor[0].Subject, &a)
+			l.vote(a, approvals.VerdictApprove)
+		default:
+			continue
+		}
+		some = true
 	}
-	var a desk.Approval
-	l.get("/approvals/"+r.WaitingFor[0].Subject, &a)
-	l.vote(a, approvals.VerdictApprove)
+	var unknown desk.Page[engine.Effect]
+	l.get("/effects?status=unknown", &unknown)
+	for _, e := range unknown.Items {
+		l.tell(string(e.ID))
+	}
+	return some || len(unknown.Items) > 0
 }
 
 // ledger is every row of the console's ledger, by idempotency key.
@@ -204,6 +222,11 @@ func (l *load) acknowledged(runs []engine.Run, rows ledger) {
 	for key, run := range l.started {
 		if byKey[key].ID != run {
 			l.Errorf("the start of %s was acknowledged as %s; now it is %q", key, run, byKey[key].ID)
+		}
+	}
+	for _, r := range runs {
+		if l.cancelled[r.ID] && r.Status != engine.Cancelled {
+			l.Errorf("the cancel of %s was acknowledged; now it is %s", r.ID, r.Status)
 		}
 	}
 	rejected, approved := map[string]bool{}, map[string]bool{}
