@@ -149,6 +149,19 @@ func (f *folder) read(v any, args ...string) {
 	f.ok(json.Unmarshal([]byte(f.must(append(args, "--json")...)), v))
 }
 
+// token makes a token; one of somebody who may decide is personal.
+func (f *folder) token(name, owner string, scopes ...string) string {
+	f.Helper()
+	args := []string{"token", "create", name, "--owner", owner}
+	if owner == somebody {
+		args = append(args, "--personal")
+	}
+	for _, s := range scopes {
+		args = append(args, "--scope", s)
+	}
+	return strings.TrimSpace(f.must(args...))
+}
+
 // happened lists what really happened outside, of a kind.
 func (f *folder) happened(kind string) (all []standin.Effect) {
 	f.Helper()

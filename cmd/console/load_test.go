@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -240,17 +239,4 @@ func (l *load) tell(effect string) {
 		said = engine.Happened
 	}
 	_, _ = l.call(l.judge, "POST", "/effects/"+effect+"/resolve", map[string]any{"outcome": said, "evidence": "The oracle says so."}, nil) // somebody may be quicker
-}
-
-// token makes a token; one of somebody who may decide is personal.
-func (f *folder) token(name, owner string, scopes ...string) string {
-	f.Helper()
-	args := []string{"token", "create", name, "--owner", owner}
-	if owner == somebody {
-		args = append(args, "--personal")
-	}
-	for _, s := range scopes {
-		args = append(args, "--scope", s)
-	}
-	return strings.TrimSpace(f.must(args...))
 }

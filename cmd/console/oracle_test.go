@@ -191,7 +191,7 @@ func (l *load) written(runs []engine.Run, published map[string]string) {
 	files := l.pages()
 	for path := range files {
 		if published[path] == "" {
-			l.Errorf("%s is on disk, and the ledger has no row for it", path)
+			l.Errorf("%s is on disk, and no row of the ledger says so", path)
 		}
 	}
 	for path, status := range published {

@@ -25,7 +25,7 @@ const (
 	runsALife    = 12                    // started in it at most
 	answersALife = 60                    // calls answered in it at most before the kill
 	afterAnswer  = 50 * time.Millisecond // and the kill comes at most so much later
-	answerMax    = time.Minute           // for anything that must happen at all
+	answerMax    = 2 * time.Minute       // for anything that must happen at all
 )
 
 // The console serves, agents start runs of all three tool kinds and people
