@@ -54,6 +54,13 @@ func (a *api) showAction(c echo.Context) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+	if wait > 0 {
+		leave, err := a.waits.enter(principal(c).Token)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
 	view, err := a.desk.WaitAction(c.Request().Context(), principal(c), c.Param("id"), wait)
 	return orJSON(c, view, err)
 }

@@ -33,6 +33,7 @@ type api struct {
 	hub     *live.Hub
 	baseURL string
 	logger  *slog.Logger
+	waits   *waits
 }
 
 // prefix is where the API is mounted.
@@ -44,7 +45,7 @@ func Owns(c echo.Context) bool { return strings.HasPrefix(c.Request().URL.Path, 
 
 // Mount adds the API's routes to the group, which is prefix.
 func Mount(g *echo.Group, o Options) {
-	a := &api{desk: o.Desk, hub: o.Hub, baseURL: o.BaseURL, logger: o.Logger}
+	a := &api{desk: o.Desk, hub: o.Hub, baseURL: o.BaseURL, logger: o.Logger, waits: newWaits()}
 	g.GET("/openapi.json", openAPI)
 
 	g = g.Group("", a.authenticate)

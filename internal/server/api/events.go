@@ -14,6 +14,11 @@ func (a *api) events(c echo.Context) error {
 	if err := a.desk.MayWatch(principal(c)); err != nil {
 		return err
 	}
+	leave, err := a.waits.enter(principal(c).Token)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	again := func(ctx context.Context) error {
 		p, err := a.desk.TokenPrincipal(ctx, bearer(c))
 		if err != nil {

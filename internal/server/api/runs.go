@@ -69,6 +69,13 @@ func (a *api) showRun(c echo.Context) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+	if wait > 0 {
+		leave, err := a.waits.enter(principal(c).Token)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
 	run, err := a.desk.WaitRun(c.Request().Context(), principal(c), c.Param("id"), after, wait)
 	return orJSON(c, run, err)
 }
