@@ -28,11 +28,11 @@ func (f folderOnly) open(ctx context.Context, e env) (*instance.Instance, error)
 
 // userCmd is people.
 type userCmd struct {
-	Add     userAddCmd     `cmd:"" help:"Add somebody. Example: console user add ana@example.org --name Ana --role approver --data ./data --password-stdin"`
-	List    userListCmd    `cmd:"" help:"List everybody."`
-	Disable userDisableCmd `cmd:"" help:"Disable somebody: their sessions and tokens end."`
-	Enable  userEnableCmd  `cmd:"" help:"Enable somebody again."`
-	Role    userRoleCmd    `cmd:"" help:"Replace somebody's roles. Example: console user role ana@example.org approver finance --data ./data"`
+	Add     userAddCmd     `cmd:"" help:"Add somebody." example:"console user add ana@example.org --name Ana --role approver --data ./data --password-stdin"`
+	List    userListCmd    `cmd:"" help:"List everybody." example:"console user list --data ./data"`
+	Disable userDisableCmd `cmd:"" help:"Disable somebody: their sessions and tokens end." example:"console user disable ana@example.org --data ./data"`
+	Enable  userEnableCmd  `cmd:"" help:"Enable somebody again." example:"console user enable ana@example.org --data ./data"`
+	Role    userRoleCmd    `cmd:"" help:"Replace somebody's roles." example:"console user role ana@example.org approver finance --data ./data"`
 }
 
 type userAddCmd struct {
@@ -136,9 +136,9 @@ func (c userRoleCmd) Run(ctx context.Context, e env) error {
 
 // tokenCmd is access tokens.
 type tokenCmd struct {
-	Create tokenCreateCmd `cmd:"" help:"Make a token; its secret is shown this once. Example: console token create bot --owner ana@example.org --scope actions:propose --data ./data"`
-	List   tokenListCmd   `cmd:"" help:"List tokens."`
-	Revoke tokenRevokeCmd `cmd:"" help:"End a token."`
+	Create tokenCreateCmd `cmd:"" help:"Make a token; its secret is shown this once." example:"console token create bot --owner ana@example.org --scope actions:propose --data ./data"`
+	List   tokenListCmd   `cmd:"" help:"List tokens." example:"console token list --data ./data"`
+	Revoke tokenRevokeCmd `cmd:"" help:"End a token." example:"console token revoke tok_… --data ./data"`
 }
 
 type tokenCreateCmd struct {

@@ -16,12 +16,12 @@ import (
 
 // approvalCmd is deciding from a terminal.
 type approvalCmd struct {
-	List    approvalListCmd   `cmd:"" help:"List approval requests."`
-	Show    approvalShowCmd   `cmd:"" help:"Show one request: everything its page shows."`
-	Approve approveCmd        `cmd:"" help:"Approve exactly what the digest names. Example: console approval approve apr_… --digest sha256:… --data ./data --as ana@example.org"`
-	Reject  rejectCmd         `cmd:"" help:"Reject, with a reason."`
-	Edit    approvalEditCmd   `cmd:"" help:"Change editable fields; makes the next revision. Example: console approval edit apr_… --digest sha256:… --set /amount=40"`
-	Revoke  approvalRevokeCmd `cmd:"" help:"Take an approval back before anything was sent."`
+	List    approvalListCmd   `cmd:"" help:"List approval requests." example:"console approval list --status pending --server http://127.0.0.1:8080 --token cst_…"`
+	Show    approvalShowCmd   `cmd:"" help:"Show one request: everything its page shows." example:"console approval show apr_… --data ./data"`
+	Approve approveCmd        `cmd:"" help:"Approve exactly what the digest names." example:"console approval approve apr_… --digest sha256:… --data ./data --as ana@example.org"`
+	Reject  rejectCmd         `cmd:"" help:"Reject, with a reason." example:"console approval reject apr_… --digest sha256:… --reason 'Wrong order.' --data ./data --as ana@example.org"`
+	Edit    approvalEditCmd   `cmd:"" help:"Change editable fields; makes the next revision." example:"console approval edit apr_… --digest sha256:… --set /amount=40 --data ./data --as ana@example.org"`
+	Revoke  approvalRevokeCmd `cmd:"" help:"Take an approval back before anything was sent." example:"console approval revoke apr_… --reason 'The customer kept it.' --data ./data --as ana@example.org"`
 }
 
 type approvalListCmd struct {
@@ -249,8 +249,8 @@ func (c approvalRevokeCmd) Run(ctx context.Context, e env) error {
 
 // effectCmd is settling effects whose outcome nobody knows.
 type effectCmd struct {
-	List    effectListCmd    `cmd:"" help:"List unknown effects."`
-	Resolve effectResolveCmd `cmd:"" help:"Say what happened, with evidence. Example: console effect resolve eff_… --outcome happened --evidence 'seen in the service log' --data ./data --as ops@example.org"`
+	List    effectListCmd    `cmd:"" help:"List unknown effects." example:"console effect list --data ./data"`
+	Resolve effectResolveCmd `cmd:"" help:"Say what happened, with evidence." example:"console effect resolve eff_… --outcome happened --evidence 'seen in the service log' --data ./data --as ops@example.org"`
 }
 
 type effectListCmd struct {

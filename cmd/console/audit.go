@@ -14,12 +14,12 @@ import (
 
 // auditCmd is proving what happened.
 type auditCmd struct {
-	Verify       auditVerifyCmd  `cmd:"" help:"Recompute the whole log and compare it with every signed head. Example: console audit verify --data ./data"`
-	Export       auditExportCmd  `cmd:"" help:"Write the log as JSON Lines or CSV."`
-	Receipt      auditReceiptCmd `cmd:"" help:"Write the file that proves one approval."`
-	CheckReceipt checkReceiptCmd `cmd:"" name:"check-receipt" help:"Check a receipt with the public key alone, anywhere. Example: console audit check-receipt receipt.json --key audit.pub"`
-	Head         auditHeadCmd    `cmd:"" help:"Print the last signed head, to be copied away."`
-	Rotate       auditRotateCmd  `cmd:"" help:"Replace the signing key; the log is signed by both keys where it changes. Example: console audit rotate --data ./data"`
+	Verify       auditVerifyCmd  `cmd:"" help:"Recompute the whole log and compare it with every signed head." example:"console audit verify --data ./data"`
+	Export       auditExportCmd  `cmd:"" help:"Write the log as JSON Lines or CSV." example:"console audit export --format csv --data ./data"`
+	Receipt      auditReceiptCmd `cmd:"" help:"Write the file that proves one approval." example:"console audit receipt apr_… --out receipt.json --data ./data"`
+	CheckReceipt checkReceiptCmd `cmd:"" name:"check-receipt" help:"Check a receipt with the public key alone, anywhere." example:"console audit check-receipt receipt.json --key audit.pub"`
+	Head         auditHeadCmd    `cmd:"" help:"Print the last signed head, to be copied away." example:"console audit head --data ./data"`
+	Rotate       auditRotateCmd  `cmd:"" help:"Replace the signing key; the log is signed by both keys where it changes." example:"console audit rotate --data ./data"`
 }
 
 type auditVerifyCmd struct {

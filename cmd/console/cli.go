@@ -29,20 +29,20 @@ const (
 
 // cli is the whole command line, one field a command.
 type cli struct {
-	Demo     demoCmd     `cmd:"" help:"Everything ready to try: sample workflows, people, an agent and stand-in targets, on this machine only."`
-	Serve    serveCmd    `cmd:"" help:"The console for one data folder."`
+	Demo     demoCmd     `cmd:"" help:"Everything ready to try: sample workflows, people, an agent and stand-in targets, on this machine only." example:"console demo"`
+	Serve    serveCmd    `cmd:"" help:"The console for one data folder." example:"console serve --data ./data --listen 127.0.0.1:8080"`
 	StandIns standInsCmd `cmd:"" name:"stand-ins" help:"Only the demo's stand-in targets and planner, with their own durable ledger."`
 	Run      runCmd      `cmd:"" help:"Start, look at, resume and cancel runs."`
 	Approval approvalCmd `cmd:"" help:"Decide from a terminal."`
 	Effect   effectCmd   `cmd:"" help:"Effects whose outcome nobody knows."`
-	Check    checkCmd    `cmd:"" help:"Every error in the definitions of a folder at once, with its place."`
+	Check    checkCmd    `cmd:"" help:"Every error in the definitions of a folder at once, with its place." example:"console check ./data"`
 	User     userCmd     `cmd:"" help:"People of a data folder."`
 	Token    tokenCmd    `cmd:"" help:"Access tokens of a data folder."`
 	Audit    auditCmd    `cmd:"" help:"Verify, export and prove the audit log."`
-	Backup   backupCmd   `cmd:"" help:"Copy the database of a running or stopped console into one file."`
-	Migrate  migrateCmd  `cmd:"" help:"Bring a data folder to this program's schema."`
-	Config   configCmd   `cmd:"" help:"The effective configuration, with where each value is from."`
-	Version  versionCmd  `cmd:"" help:"Which program this is."`
+	Backup   backupCmd   `cmd:"" help:"Copy the database of a running or stopped console into one file." example:"console backup ./console-2026-12-01.db --data ./data"`
+	Migrate  migrateCmd  `cmd:"" help:"Bring a data folder to this program's schema." example:"console migrate --data ./data"`
+	Config   configCmd   `cmd:"" help:"The effective configuration, with where each value is from." example:"console config --data ./data"`
+	Version  versionCmd  `cmd:"" help:"Which program this is." example:"console version"`
 }
 
 // env is what a command reads and writes.
@@ -57,22 +57,29 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// run parses the arguments, runs the command and returns the exit status.
-func run(args []string, e env) (status int) {
-	var c cli
-	exited := -1
-	parser, err := kong.New(&c,
+// newParser reads command lines into c; exited hears that help was written.
+func newParser(c *cli, e env, exited func(code int)) *kong.Kong {
+	parser, err := kong.New(c,
 		kong.Name("console"),
 		kong.Description("People approve what agents are about to do; the engine then does exactly that, once."),
 		kong.Writers(e.out, e.err),
-		kong.Exit(func(code int) { exited = code }),
+		kong.Exit(exited),
 		kong.DefaultEnvars("COUNTERSIGN"),
 		kong.UsageOnError(),
+		kong.Help(help),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	if err != nil {
 		panic("console: command line: " + err.Error())
 	}
+	return parser
+}
+
+// run parses the arguments, runs the command and returns the exit status.
+func run(args []string, e env) (status int) {
+	var c cli
+	exited := -1
+	parser := newParser(&c, e, func(code int) { exited = code })
 	parsed, err := parser.Parse(args)
 	if exited >= 0 {
 		return exited // --help wrote its text

@@ -26,7 +26,7 @@ type demoCmd struct {
 
 // Help is the longer text of --help.
 func (demoCmd) Help() string {
-	return "Example: console demo\n\nIt answers on this machine only: everybody knows its passphrase. Tokens are new at each start."
+	return "It answers on this machine only: everybody knows its passphrase. Tokens are new at each start."
 }
 
 func (c demoCmd) Run(ctx context.Context, e env) (err error) {

@@ -20,11 +20,11 @@ import (
 
 // runCmd is everything about runs.
 type runCmd struct {
-	Start  runStartCmd  `cmd:"" help:"Start a run. Example: console run start weekly-report --data ./data --key demo-001"`
-	List   runListCmd   `cmd:"" help:"List runs, newest first."`
-	Show   runShowCmd   `cmd:"" help:"Show one run with its steps, effects and audit entries. Example: console run show key:demo-001 --data ./data"`
-	Resume runResumeCmd `cmd:"" help:"Continue a run. Example: console run resume key:demo-001 --data ./data"`
-	Cancel runCancelCmd `cmd:"" help:"Cancel a run. Example: console run cancel run_… --data ./data --reason 'no longer needed'"`
+	Start  runStartCmd  `cmd:"" help:"Start a run." example:"console run start weekly-report --data ./data --key demo-001"`
+	List   runListCmd   `cmd:"" help:"List runs, newest first." example:"console run list --status blocked --data ./data"`
+	Show   runShowCmd   `cmd:"" help:"Show one run with its steps, effects and audit entries." example:"console run show key:demo-001 --data ./data"`
+	Resume runResumeCmd `cmd:"" help:"Continue a run." example:"console run resume key:demo-001 --data ./data"`
+	Cancel runCancelCmd `cmd:"" help:"Cancel a run." example:"console run cancel run_… --data ./data --reason 'no longer needed'"`
 }
 
 // crashing is the rehearsal of a crash.

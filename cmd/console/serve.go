@@ -23,7 +23,7 @@ type serveCmd struct {
 
 // Help is the longer text of --help.
 func (serveCmd) Help() string {
-	return "Example: console serve --data ./data --listen 127.0.0.1:8080\n\nThe first start prints a link with which the first administrator is made. Definitions are read from the folders workflows, tools and policies of the data folder."
+	return "The first start prints a link with which the first administrator is made. Definitions are read from the folders workflows, tools and policies of the data folder."
 }
 
 func (c serveCmd) Run(ctx context.Context, e env) error {

@@ -17,8 +17,8 @@ import (
 // standInsCmd serves the stand-ins, or is one of them: the restart tool runs
 // `console stand-ins restart`.
 type standInsCmd struct {
-	Serve   standInsServeCmd   `cmd:"" default:"withargs" help:"Serve the stand-in shop and planner. Example: console stand-ins --data ./stand-ins"`
-	Restart standInsRestartCmd `cmd:"" help:"Restart a stand-in service: what the sample tool ops.restart runs."`
+	Serve   standInsServeCmd   `cmd:"" default:"withargs" help:"Serve the stand-in shop and planner." example:"console stand-ins serve --data ./stand-ins"`
+	Restart standInsRestartCmd `cmd:"" help:"Restart a stand-in service: what the sample tool ops.restart runs." example:"console stand-ins restart --service search --data ./stand-ins"`
 }
 
 type standInsServeCmd struct {
