@@ -22,7 +22,7 @@ import (
 type runCmd struct {
 	Start  runStartCmd  `cmd:"" help:"Start a run." example:"console run start weekly-report --data ./data --key demo-001"`
 	List   runListCmd   `cmd:"" help:"List runs, newest first." example:"console run list --status blocked --data ./data"`
-	Show   runShowCmd   `cmd:"" help:"Show one run with its steps, effects and audit entries." example:"console run show key:demo-001 --data ./data"`
+	Show   runShowCmd   `cmd:"" help:"Show one run with its steps, approvals, effects, and everything that happened, in order." example:"console run show key:demo-001 --data ./data"`
 	Resume runResumeCmd `cmd:"" help:"Continue a run." example:"console run resume key:demo-001 --data ./data"`
 	Cancel runCancelCmd `cmd:"" help:"Cancel a run." example:"console run cancel run_… --data ./data --reason 'no longer needed'"`
 }
@@ -227,80 +227,6 @@ func table[T any](w io.Writer, header string, items []T, row func(T) string) err
 		fmt.Fprintln(t, strings.ReplaceAll(printable(row(item)), "\n", " "))
 	}
 	return t.Flush()
-}
-
-type runShowCmd struct {
-	place
-	ID   string `arg:"" help:"Run id, or key:K."`
-	JSON bool   `help:"As JSON."`
-}
-
-// runStory is a run with everything that belongs to it.
-type runStory struct {
-	Run         engine.Run          `json:"run"`
-	Steps       []engine.Step       `json:"steps"`
-	Effects     []engine.Effect     `json:"effects"`
-	Checkpoints []engine.Checkpoint `json:"checkpoints"`
-}
-
-func (c runShowCmd) Run(ctx context.Context, e env) error {
-	var s runStory
-	err := c.read(ctx, e,
-		func(h *client) error { return remoteStory(ctx, h, c.ID, &s) },
-		func(i *instance.Instance) error { return localStory(ctx, i, c.ID, &s) })
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return printJSON(e.out, s)
-	}
-	if err := showRun(e.out, s.Run, false); err != nil {
-		return err
-	}
-	fmt.Fprintln(e.out)
-	if err := table(e.out, "STEP\tPASS\tSTATUS\tATTEMPTS\tSTARTED", s.Steps, func(t engine.Step) string {
-		return fmt.Sprintf("%s\t%d\t%s\t%d\t%s", t.Path, t.Pass, t.Status, t.Attempts, t.StartedAt.Format("2006-01-02 15:04:05"))
-	}); err != nil || len(s.Effects) == 0 {
-		return err
-	}
-	fmt.Fprintln(e.out)
-	return table(e.out, "EFFECT\tSTEP\tTOOL\tSTATUS\tATTEMPTS\tKEY", s.Effects, func(x engine.Effect) string {
-		return fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s", x.ID, x.Path, x.Tool, x.Status, x.Attempts, x.Key)
-	})
-}
-
-func remoteStory(ctx context.Context, h *client, id string, s *runStory) error {
-	base := path.Join("/runs", escape(id))
-	if err := h.call(ctx, "GET", base, nil, &s.Run); err != nil {
-		return err
-	}
-	var steps desk.Page[engine.Step]
-	var effects desk.Page[engine.Effect]
-	var checkpoints desk.Page[engine.Checkpoint]
-	for part, into := range map[string]any{"/steps": &steps, "/effects": &effects, "/checkpoints": &checkpoints} {
-		if err := h.call(ctx, "GET", base+part, nil, into); err != nil {
-			return err
-		}
-	}
-	s.Steps, s.Effects, s.Checkpoints = steps.Items, effects.Items, checkpoints.Items
-	return nil
-}
-
-func localStory(ctx context.Context, i *instance.Instance, id string, s *runStory) (err error) {
-	if s.Run, err = i.Desk.Run(ctx, operator(), id); err != nil {
-		return err
-	}
-	steps, err := i.Desk.Steps(ctx, operator(), id)
-	if err != nil {
-		return err
-	}
-	effects, err := i.Desk.RunEffects(ctx, operator(), id)
-	if err != nil {
-		return err
-	}
-	checkpoints, err := i.Desk.Checkpoints(ctx, operator(), id)
-	s.Steps, s.Effects, s.Checkpoints = steps.Items, effects.Items, checkpoints.Items
-	return err
 }
 
 type runResumeCmd struct {

@@ -51,6 +51,8 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status":    status,
 			"field":     field,
+			"line":      line,
+			"until":     until,
 			"answering": answering,
 			"matches":   matches,
 			"outsider": func(ts *testscript.TestScript, _ bool, args []string) {
@@ -130,6 +132,24 @@ func field(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Setenv(args[0], fmt.Sprint(v))
+}
+
+// line puts the one line last printed into a variable: line TOKEN
+func line(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+// until runs a command again and again until it prints the text.
+func until(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		if strings.Contains(ts.ReadFile("stdout"), args[0]) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%v does not print %q: %s", args[1:], args[0], ts.ReadFile("stdout"))
+		}
+	}
 }
 
 // answering waits until the address answers 200, and prints nothing of it.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"countersign/internal/desk"
+	"countersign/internal/id"
 	"countersign/internal/problem"
 
 	"github.com/labstack/echo/v4"
@@ -32,7 +33,7 @@ func (a *api) listTodo(c echo.Context) error {
 // listApprovals is GET /approvals.
 func (a *api) listApprovals(c echo.Context) error {
 	q := newQuery(c)
-	f := desk.ApprovalQuery{Status: q.text("status"), Tool: q.text("tool"), Risk: q.text("risk"), Text: q.text("q"), ForMe: q.text("for") == "me"}
+	f := desk.ApprovalQuery{Status: q.text("status"), Tool: q.text("tool"), Risk: q.text("risk"), Text: q.text("q"), ForMe: q.text("for") == "me", Run: id.Run(q.text("run"))}
 	f.Cursor, f.Limit = q.page()
 	if err := q.err(); err != nil {
 		return err
