@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"countersign/internal/problem"
 	"countersign/internal/schema"
 	"countersign/internal/strictyaml"
+	"countersign/internal/testkit"
 )
 
 // decode reads YAML, the form in which schemas are written.
@@ -138,9 +138,10 @@ func TestValidate_PrintsBigNumbersExactly(t *testing.T) { // B25
 		t.Errorf("a huge number prints as %q", got)
 	}
 	for _, n := range []string{"1e999999999", "1e-999999999", "1" + strings.Repeat("0", 900)} {
-		began := time.Now()
-		if err := s.Validate(json.RawMessage(`{"n":` + n + `}`)); err == nil || time.Since(began) > time.Second {
-			t.Errorf("Validate(%.20s) = %v after %v", n, err, time.Since(began))
+		var err error
+		took := testkit.Allocated(func() { err = s.Validate(json.RawMessage(`{"n":` + n + `}`)) })
+		if err == nil || took > 1<<20 { // written out it would have hundreds of megabytes
+			t.Errorf("Validate(%.20s) = %v with %d bytes allocated", n, err, took)
 		}
 	}
 }
@@ -285,10 +286,8 @@ func TestCompile_RefusesWhatTheStandardIgnores(t *testing.T) {
 
 func TestPattern_RunsInLinearTime(t *testing.T) { // H15
 	s := compile(t, `{pattern: "(a+)+$"}`)
-	began := time.Now()
-	_ = s.Validate(strings.Repeat("a", 50<<10) + "b")
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("50 kB took %v", took)
+	if err := s.Validate(strings.Repeat("a", 50<<10) + "b"); err == nil { // a backtracking engine would never come back
+		t.Error("50 kB that do not match pass")
 	}
 }
 

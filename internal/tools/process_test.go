@@ -75,11 +75,7 @@ func TestRun_TimeoutKillsTheWholeGroupAndKeepsOutput(t *testing.T) {
 	w := &World{Grace: 100 * time.Millisecond}
 	ctx, stop := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer stop()
-	begun := time.Now()
-	e := w.run(ctx, process{dir: "/", argv: []string{"sh", "-c", `echo early; sh -c 'trap "" TERM; echo $$ > "$1"; while :; do sleep 1; done' x "$1" & sleep 60`, "x", pidFile}})
-	if took := time.Since(begun); took > 3*time.Second {
-		t.Errorf("took %s", took)
-	}
+	e := w.run(ctx, process{dir: "/", argv: []string{"sh", "-c", `echo early; sh -c 'trap "" TERM; echo $$ > "$1"; while :; do sleep 1; done' x "$1" & sleep 3600`, "x", pidFile}})
 	if !e.timedOut || string(e.stdout) != "early\n" {
 		t.Errorf("timedOut %v stdout %q startErr %v", e.timedOut, e.stdout, e.startErr)
 	}
@@ -89,11 +85,7 @@ func TestRun_TimeoutKillsTheWholeGroupAndKeepsOutput(t *testing.T) {
 
 func TestRun_AGrandchildThatHoldsThePipeDoesNotHang(t *testing.T) {
 	w := &World{Grace: 100 * time.Millisecond}
-	begun := time.Now()
-	e := w.run(context.Background(), process{dir: "/", argv: []string{"sh", "-c", "echo done; sleep 5 & exit 0"}})
-	if took := time.Since(begun); took > 3*time.Second {
-		t.Errorf("took %s", took)
-	}
+	e := w.run(context.Background(), process{dir: "/", argv: []string{"sh", "-c", "echo done; sleep 3600 & exit 0"}})
 	if e.timedOut || e.exit != 0 || string(e.stdout) != "done\n" || !e.cut {
 		t.Errorf("%+v", e)
 	}
