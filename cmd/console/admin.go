@@ -9,11 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"countersign/internal/audit"
 	"countersign/internal/definitions"
 	"countersign/internal/id"
 	"countersign/internal/identity"
 	"countersign/internal/instance"
 	"countersign/internal/strictyaml"
+	"countersign/internal/vault"
 )
 
 // folderOnly is a command that acts on a data folder, beside a running server
@@ -252,7 +254,7 @@ func (c backupCmd) Run(ctx context.Context, e env) error {
 	if err := i.DB.Backup(ctx, c.File); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "%s written. It does not hold the signing key %s; keep that apart.\n", c.File, filepath.Join(c.Data, "audit.key"))
+	_, err = fmt.Fprintf(e.out, "%s written. It does not hold the keys %s and %s; keep them apart.\n", c.File, filepath.Join(c.Data, audit.KeyFile), filepath.Join(c.Data, vault.KeyFile))
 	return err
 }
 

@@ -94,8 +94,8 @@ func showApproval(w io.Writer, a desk.Approval) error {
 		fmt.Fprintf(&b, " on behalf of %s", a.OnBehalfOf)
 	}
 	fmt.Fprintf(&b, ", run %s, step %s\n", a.Run, a.Step)
-	if len(a.Shown) > 0 {
-		fmt.Fprintf(&b, "params:  %s\n", a.Shown)
+	if len(a.Params) > 0 {
+		fmt.Fprintf(&b, "params:  %s\n", a.Params)
 	}
 	if len(a.Preview) > 0 {
 		fmt.Fprintf(&b, "measured effect: %s\n", a.Preview)

@@ -10,6 +10,7 @@ import (
 
 	"countersign/internal/canon"
 	"countersign/internal/problem"
+	"countersign/internal/sealed"
 )
 
 // ChangesMax bounds a list of changes; the rest is left out.
@@ -27,20 +28,14 @@ type Change struct {
 var bookkeeping = []string{"/nonce", "/revision", "/supersedes", "/params_hash", "/request_digest"}
 
 // DiffSubjects lists the leaves that differ between two subjects, in the order
-// of their pointers, without what differs always; at most ChangesMax. What is
-// sensitive in either is hidden.
+// of their pointers, without what differs always; at most ChangesMax.
 func DiffSubjects(from, to json.RawMessage) ([]Change, error) {
 	all, err := diff(from, to)
 	if err != nil {
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(c Change) bool { return slices.Contains(bookkeeping, c.Pointer) })
-	all = all[:min(len(all), ChangesMax)]
-	v := veilOf(from, to)
-	for i, c := range all {
-		all[i] = v.change(c)
-	}
-	return all, nil
+	return all[:min(len(all), ChangesMax)], nil
 }
 
 // diff lists the leaves that differ between two JSON values.
@@ -64,7 +59,9 @@ type differ struct {
 }
 
 func (d *differ) walk(pointer string, a any, hasA bool, b any, hasB bool) {
-	if hasA && hasB {
+	_, sealedA := sealed.Of(a)
+	_, sealedB := sealed.Of(b)
+	if hasA && hasB && !sealedA && !sealedB {
 		am, aIs := a.(map[string]any)
 		bm, bIs := b.(map[string]any)
 		if aIs && bIs {

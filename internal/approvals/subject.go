@@ -30,10 +30,10 @@ const SubjectBytesMax = 4 << 20
 // and all the approver is shown. Its canonical bytes give the digest that
 // decisions carry. It is never changed; other content is another revision.
 //
-// Params holds the parameters as they were given. The pointers in Sensitive
-// name the leaves that are hidden where the request is shown. A leaf {"$commit": …} in their place is
-// hashed, compared and stored like any other value, so that commitments need
-// no change here.
+// A sensitive value stands in it, as everywhere, as its commitment
+// (sealed.Commitment): the bytes can be kept, shown and handed out, and the
+// digest outlives the value. Sensitive says which parameters the tool declares
+// to be so.
 type Subject struct {
 	Type       string      `json:"type"`
 	Kind       string      `json:"kind"`

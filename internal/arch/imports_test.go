@@ -12,7 +12,7 @@ const module = "countersign/"
 
 // foundation is what any package above it may use: errors, ids and the
 // languages of the product. None of it knows the database.
-var foundation = []string{"internal/problem", "internal/id", "internal/nearest", "internal/canon", "internal/strictyaml", "internal/expr", "internal/schema"}
+var foundation = []string{"internal/problem", "internal/id", "internal/nearest", "internal/canon", "internal/strictyaml", "internal/expr", "internal/schema", "internal/sealed"}
 
 func with(base []string, more ...string) []string { return append(slices.Clone(base), more...) }
 
@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"internal/strictyaml": {"internal/problem", "internal/nearest", "internal/canon"},
 	"internal/schema":     {"internal/problem", "internal/nearest", "internal/canon"},
 	"internal/expr":       {"internal/problem", "internal/nearest", "internal/canon"},
+	"internal/sealed":     {"internal/canon"},
 	"internal/store":      {"internal/problem"},
 
 	"internal/audit/receipt": {},
@@ -40,10 +41,11 @@ var allowed = map[string][]string{
 	"internal/tools":         foundation,
 	"internal/approvals":     domain,
 	"internal/definitions":   with(domain, "internal/workflow", "internal/tools", "internal/approvals"),
-	"internal/engine":        with(domain, "internal/workflow", "internal/tools"),
+	"internal/vault":         domain,
+	"internal/engine":        with(domain, "internal/workflow", "internal/tools", "internal/vault"),
 
-	"internal/instance": with(domain, "internal/desk", "internal/definitions", "internal/approvals", "internal/engine", "internal/audit", "internal/identity", "internal/live", "internal/tools", "internal/workflow"),
-	"internal/desk": with(domain, "internal/workflow", "internal/tools", "internal/definitions", "internal/approvals",
+	"internal/instance": with(domain, "internal/desk", "internal/definitions", "internal/approvals", "internal/engine", "internal/audit", "internal/identity", "internal/live", "internal/tools", "internal/workflow", "internal/vault"),
+	"internal/desk": with(domain, "internal/vault", "internal/workflow", "internal/tools", "internal/definitions", "internal/approvals",
 		"internal/engine", "internal/audit", "internal/audit/receipt", "internal/identity", "internal/notify", "internal/live"),
 
 	"web/static": {},

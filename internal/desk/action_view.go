@@ -46,7 +46,7 @@ func (d *Desk) requestOf(ctx context.Context, q store.Querier, run id.Run) (appr
 }
 
 func (v *ActionView) fill(r approvals.Request) {
-	v.Status, v.Approval, v.ParamsHash, v.Digest, v.Params, v.Edited = string(r.Status), string(r.ID), r.ParamsHash, r.Digest, r.Veiled().Params, r.Edited()
+	v.Status, v.Approval, v.ParamsHash, v.Digest, v.Params, v.Edited = string(r.Status), string(r.ID), r.ParamsHash, r.Digest, r.Params, r.Edited()
 	if n := len(r.Decisions); n > 0 {
 		last := decisionView(r.Decisions[n-1])
 		v.Decision = &last

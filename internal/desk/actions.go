@@ -38,6 +38,7 @@ input:
   additionalProperties: false
   required: [params, reason, key]
   properties: {params: {type: object}, reason: {type: string}, key: {type: string}, metadata: {}}
+sensitive: %s
 steps:
   - id: %s
     action: %s
@@ -47,8 +48,17 @@ steps:
     on_reject: end
     on_expire: end
 output: "${steps.%s.output}"
-`, actionPrefix, dashed(t.Name), t.Version, "Action "+t.Name, actionStep, t.Name, actionStep)
+`, actionPrefix, dashed(t.Name), t.Version, "Action "+t.Name, inside("/params", t.Sensitive), actionStep, t.Name, actionStep)
 	return workflow.Compile("action", []byte(src), catalog)
+}
+
+// inside is the pointers below another one, as a JSON list.
+func inside(above string, pointers []string) string {
+	out := []string{}
+	for _, p := range pointers {
+		out = append(out, above+p)
+	}
+	return string(payload(out))
 }
 
 // dashed turns a tool's name into a workflow's.
@@ -79,7 +89,7 @@ func (d *Desk) Propose(ctx context.Context, p identity.Principal, in ProposeActi
 	var created bool
 	var repeat *ActionView
 	err = d.db.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
-		old, err := in.Once.made(ctx, tx, p)
+		old, err := d.made(ctx, tx, p, in.Once)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 
 	"countersign/internal/approvals"
 	"countersign/internal/audit"
-	"countersign/internal/canon"
 	"countersign/internal/engine"
 	"countersign/internal/id"
 	"countersign/internal/identity"
@@ -77,12 +76,11 @@ func itemView(i approvals.Item) Approval {
 
 func requestView(r approvals.Request) Approval {
 	out := itemView(r.Item)
-	veiled := r.Veiled()
-	out.Params, out.Shown, out.Document, out.Request, out.Reason, out.Impact = r.Params, veiled.Params, r.Document, veiled.FrozenRequest, r.Reason, r.Impact
+	out.Params, out.Document, out.Request, out.Reason, out.Impact = r.Params, r.Document, r.FrozenRequest, r.Reason, r.Impact
 	out.Editable, out.Sensitive = append(out.Editable, r.Editable...), append(out.Sensitive, r.Sensitive...)
 	out.Supersedes, out.Why, out.Subject = r.Supersedes, r.Why, r.Subject
 	if r.Preview != nil {
-		out.Preview, out.PreviewAt = veiled.Preview, r.Preview.At
+		out.Preview, out.PreviewAt = r.Preview.Value, r.Preview.At
 		if !r.Preview.OK {
 			out.PreviewError = r.Preview.Error
 		}
@@ -210,23 +208,6 @@ func changesBetween(from, to json.RawMessage) ([]Change, error) {
 		out = append(out, Change{Pointer: c.Pointer, Old: c.Old, New: c.New})
 	}
 	return out, err
-}
-
-// paramChanges is the difference of two parameter documents, without what the
-// pointers say is sensitive.
-func paramChanges(from, to json.RawMessage, sensitive []string) ([]Change, error) {
-	wrap := func(p json.RawMessage) (json.RawMessage, error) {
-		return canon.Marshal(map[string]any{"params": p, "sensitive": append([]string{}, sensitive...)})
-	}
-	a, err := wrap(from)
-	if err != nil {
-		return nil, err
-	}
-	b, err := wrap(to)
-	if err != nil {
-		return nil, err
-	}
-	return changesBetween(a, b)
 }
 
 // fillRefusal links an earlier rejection of the same parameters.

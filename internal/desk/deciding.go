@@ -14,6 +14,7 @@ import (
 	"countersign/internal/id"
 	"countersign/internal/identity"
 	"countersign/internal/problem"
+	"countersign/internal/sealed"
 	"countersign/internal/store"
 	"countersign/internal/tools"
 )
@@ -161,6 +162,9 @@ func (d *Desk) edit(ctx context.Context, p identity.Principal, ref string, in Ed
 		if err != nil {
 			return err
 		}
+		if err := e.Keep(ctx, tx); err != nil {
+			return err
+		}
 		editor, err := folk{d.people}.Person(ctx, tx, Tenant, p.Person)
 		if err != nil {
 			return err
@@ -200,7 +204,7 @@ func (d *Desk) CheckEdit(ctx context.Context, p identity.Principal, ref string, 
 		return out, err
 	}
 	out = EditOutcome{Revision: e.request.Revision + 1, Summary: e.Summary}
-	if out.Changes, err = paramChanges(e.request.Params, e.Params, e.request.Sensitive); err != nil {
+	if out.Changes, err = changesBetween(e.request.Params, e.Params); err != nil {
 		return out, err
 	}
 	if e.Preview != nil && e.Preview.OK {
@@ -259,7 +263,7 @@ func (d *Desk) prepareEdit(ctx context.Context, p identity.Principal, ref string
 	if err != nil {
 		return out, err
 	}
-	out.Refrozen, err = d.engine.Refreeze(ctx, tool, params)
+	out.Refrozen, err = d.engine.Refreeze(ctx, Tenant, out.request.Run, tool, params)
 	return out, err
 }
 
@@ -285,6 +289,10 @@ func edited(r approvals.Request, edits []FieldEdit) (json.RawMessage, error) {
 		value, err := canon.Value(raw)
 		if err != nil {
 			return nil, err
+		}
+		if _, forged := sealed.Forged(value); forged {
+			bad, fits = bad.At(e.Pointer, "%q is kept for sealed values and cannot be given", sealed.Mark), false
+			continue
 		}
 		if params, err = canon.Set(params, e.Pointer, value); err != nil {
 			bad, fits = bad.At(e.Pointer, "%s", problem.From(err).Message), false

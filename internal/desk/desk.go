@@ -22,6 +22,7 @@ import (
 	"countersign/internal/live"
 	"countersign/internal/store"
 	"countersign/internal/tools"
+	"countersign/internal/vault"
 )
 
 // Tenant is the one workspace this release ships.
@@ -45,6 +46,7 @@ type Options struct {
 	People  *identity.Store
 	Hub     *live.Hub
 	World   *tools.World
+	Vault   *vault.Vault
 	Config  tools.Config
 	Owner   string // names this process in leases
 	Epoch   int64  // boot epoch of the folder
@@ -64,6 +66,7 @@ type Desk struct {
 	engine *engine.Engine
 	world  *tools.World
 	config tools.Config
+	vault  *vault.Vault
 	logger *slog.Logger
 
 	sweeper *sweeper
@@ -76,10 +79,10 @@ func New(o Options) *Desk {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	d := &Desk{db: o.DB, log: o.Log, people: o.People, hub: o.Hub, world: o.World, config: o.Config,
-		defs: definitions.NewLibrary(), logger: o.Logger}
+		defs: definitions.NewLibrary(), vault: o.Vault, logger: o.Logger}
 	d.book = approvals.New(folk{d.people})
 	d.engine = engine.New(engine.Options{
-		DB: o.DB, Gate: gate{d}, Recorder: recorder{d}, Library: d.defs, World: o.World, Config: o.Config,
+		DB: o.DB, Vault: o.Vault, Gate: gate{d}, Recorder: recorder{d}, Library: d.defs, World: o.World, Config: o.Config,
 		Owner: o.Owner, Epoch: o.Epoch, Crash: o.Crash, Notify: o.Hub.Publish, Logger: o.Logger, Workers: o.Workers,
 	})
 	d.sweeper = newSweeper(d)

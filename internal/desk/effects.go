@@ -78,7 +78,7 @@ func (d *Desk) AskTarget(ctx context.Context, p identity.Principal, ref string) 
 // EffectStory is a ledger row with what a page shows beside it.
 type EffectStory struct {
 	Effect   engine.Effect
-	Request  []byte // JSON: what was sent, secrets by name, sensitive values hidden
+	Request  []byte // JSON: what was sent, secrets by name, sensitive values sealed
 	Summary  string // what it was about
 	CanQuery bool
 	Resend   string // how long the key protects a second sending; empty: not declared
@@ -102,12 +102,6 @@ func (d *Desk) EffectStory(ctx context.Context, p identity.Principal, ref string
 		}
 		if s, err := d.asStored(ctx, q, out.Effect.Approval); err == nil {
 			out.Summary, out.Risk = s.Summary, s.Risk
-			switch {
-			case s.unreadable:
-				out.Request = nil // what of it is sensitive cannot be told
-			case len(s.Sensitive) > 0:
-				out.Request = s.Veiled().FrozenRequest
-			}
 		}
 		if t, err := d.defs.Tool(ctx, q, Tenant, out.Effect.ToolDigest); err == nil {
 			out.CanQuery = t.CanQuery()

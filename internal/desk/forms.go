@@ -7,6 +7,7 @@ import (
 	"countersign/internal/canon"
 	"countersign/internal/identity"
 	"countersign/internal/schema"
+	"countersign/internal/sealed"
 	"countersign/internal/store"
 	"countersign/internal/workflow"
 )
@@ -18,6 +19,7 @@ type FormField struct {
 	Choices                    []string
 	Default                    string
 	Required, Multiline        bool
+	Sealed                     bool // has a sensitive value, which is not shown: left empty, it stays
 	MaxLength                  int
 }
 
@@ -117,8 +119,13 @@ func (d *Desk) EditForm(ctx context.Context, p identity.Principal, a Approval) (
 				continue
 			}
 			field := formField(f)
-			if v, ok := canon.Get(params, pointer); ok {
+			v, ok := canon.Get(params, pointer)
+			if _, field.Sealed = sealed.Of(v); ok && !field.Sealed {
 				field.Default = plain(v)
+			}
+			if field.Sealed {
+				field.Required, field.Choices = false, nil
+				field.Hint = joined(field.Hint, "sensitive and not shown; left empty, it stays as it is")
 			}
 			fields = append(fields, field)
 		}

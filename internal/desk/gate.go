@@ -119,6 +119,7 @@ func (d *Desk) closed(ctx context.Context, tx *store.Tx, r approvals.Request, by
 // facts are what a policy judges.
 type facts struct {
 	tenant             string
+	run                id.Run // whose sealed parameters they are; empty: none are
 	tool, risk, target string
 	summary            string // for people; no policy sees it
 	toolVersion        int
@@ -129,7 +130,7 @@ type facts struct {
 }
 
 func proposalFacts(p engine.Proposal) facts {
-	f := facts{tenant: p.Tenant, target: p.Target, workflow: p.Workflow, params: p.Params, initiator: id.Person(p.Initiator), onBehalfOf: p.OnBehalfOf}
+	f := facts{tenant: p.Tenant, run: p.Run, target: p.Target, workflow: p.Workflow, params: p.Params, initiator: id.Person(p.Initiator), onBehalfOf: p.OnBehalfOf}
 	if p.Tool != nil {
 		f.tool, f.toolVersion, f.risk = p.Tool.Name, p.Tool.Version, p.Tool.Risk
 	}
@@ -137,7 +138,7 @@ func proposalFacts(p engine.Proposal) facts {
 }
 
 func requestFacts(r approvals.Request, params json.RawMessage, target string) facts {
-	return facts{tenant: r.Tenant, tool: r.Tool, toolVersion: r.ToolVersion, risk: r.Risk, target: target, workflow: r.Workflow, params: params,
+	return facts{tenant: r.Tenant, run: r.Run, tool: r.Tool, toolVersion: r.ToolVersion, risk: r.Risk, target: target, workflow: r.Workflow, params: params,
 		initiator: r.Initiator, onBehalfOf: r.OnBehalfOf}
 }
 
@@ -147,8 +148,11 @@ func requestFacts(r approvals.Request, params json.RawMessage, target string) fa
 func (d *Desk) judge(ctx context.Context, q store.Querier, policy *approvals.Policy, f facts, now time.Time) (approvals.Verdict, error) {
 	var params any
 	if len(f.params) > 0 {
-		var err error
-		if params, err = canon.Value(f.params); err != nil {
+		open, err := d.opened(ctx, q, f.tenant, f.run, f.params)
+		if err != nil {
+			return approvals.Verdict{}, err
+		}
+		if params, err = canon.Value(open); err != nil {
 			return approvals.Verdict{}, err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"countersign/internal/canon"
 	"countersign/internal/identity"
 	"countersign/internal/problem"
 	"countersign/internal/store"
@@ -31,7 +30,7 @@ const sqlOnce = `SELECT body_digest, object FROM once WHERE tenant = $1 AND call
 
 // made returns the object created earlier under the key, or "". The same key
 // with another body is a problem of code idempotency_key_reused.
-func (o Once) made(ctx context.Context, q store.Querier, p identity.Principal) (string, error) {
+func (d *Desk) made(ctx context.Context, q store.Querier, p identity.Principal, o Once) (string, error) {
 	if o.Key == "" {
 		return "", nil
 	}
@@ -46,7 +45,7 @@ func (o Once) made(ctx context.Context, q store.Querier, p identity.Principal) (
 	if err != nil {
 		return "", fmt.Errorf("look up idempotency key: %w", err)
 	}
-	if digest != canon.Digest(o.Body) {
+	if digest != d.vault.Equal(Tenant, o.Body) {
 		return "", problem.New(problem.Invalid, "idempotency_key_reused",
 			"This Idempotency-Key was used for another request. Nothing was done; send a new key for a new request.")
 	}
@@ -56,11 +55,11 @@ func (o Once) made(ctx context.Context, q store.Querier, p identity.Principal) (
 const sqlKeepOnce = `INSERT INTO once (tenant, caller, route, key, body_digest, object, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 
 // keep remembers the object in the transaction that creates it.
-func (o Once) keep(ctx context.Context, tx *store.Tx, p identity.Principal, object string) error {
+func (d *Desk) keep(ctx context.Context, tx *store.Tx, p identity.Principal, o Once, object string) error {
 	if o.Key == "" {
 		return nil
 	}
-	_, err := tx.Exec(ctx, sqlKeepOnce, Tenant, o.caller(p), o.Route, o.Key, canon.Digest(o.Body), object, store.Micros(tx.Now()))
+	_, err := tx.Exec(ctx, sqlKeepOnce, Tenant, o.caller(p), o.Route, o.Key, d.vault.Equal(Tenant, o.Body), object, store.Micros(tx.Now()))
 	if err != nil {
 		return fmt.Errorf("keep idempotency key: %w", err)
 	}

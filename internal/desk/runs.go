@@ -29,7 +29,7 @@ func (d *Desk) StartRun(ctx context.Context, p identity.Principal, in StartRun) 
 	var run engine.Run
 	created := false
 	err := d.db.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
-		old, err := in.Once.made(ctx, tx, p)
+		old, err := d.made(ctx, tx, p, in.Once)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (d *Desk) create(ctx context.Context, tx *store.Tx, p identity.Principal, w
 	if err != nil || !created {
 		return run, created, err
 	}
-	if err := in.Once.keep(ctx, tx, p, string(run.ID)); err != nil {
+	if err := d.keep(ctx, tx, p, in.Once, string(run.ID)); err != nil {
 		return engine.Run{}, false, err
 	}
 	d.announce(tx, TopicRuns, string(run.ID))

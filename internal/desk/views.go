@@ -100,10 +100,9 @@ type Approval struct {
 	Target          string          `json:"target"`
 	Title           string          `json:"title,omitempty"`
 	Summary         string          `json:"summary"`
-	Params          json.RawMessage `json:"-"`                // as they are
-	Shown           json.RawMessage `json:"params,omitempty"` // the parameters, the sensitive ones hidden
+	Params          json.RawMessage `json:"params,omitempty"` // the sensitive ones sealed
 	Document        json.RawMessage `json:"document,omitempty"`
-	Request         json.RawMessage `json:"request,omitempty"` // the frozen request: secrets by name, sensitive values hidden
+	Request         json.RawMessage `json:"request,omitempty"` // the frozen request: secrets by name, sensitive values sealed
 	Editable        []string        `json:"editable"`
 	Sensitive       []string        `json:"sensitive"`
 	Reason          string          `json:"reason"`
@@ -162,7 +161,7 @@ type ActionView struct {
 	ParamsHash string          `json:"params_hash,omitempty"`
 	Digest     string          `json:"digest,omitempty"`
 	Decision   *DecisionView   `json:"decision,omitempty"`
-	Params     json.RawMessage `json:"params,omitempty"` // final, the sensitive ones hidden
+	Params     json.RawMessage `json:"params,omitempty"` // final, the sensitive ones sealed
 	Edited     bool            `json:"edited"`
 	Receipt    json.RawMessage `json:"receipt,omitempty"`
 	Output     json.RawMessage `json:"output,omitempty"`

@@ -44,7 +44,7 @@ func (s *session) read(ctx context.Context, t workflow.Task, row *Step) tools.Ou
 	if err != nil {
 		return failed(tools.ClassIncompatible, err)
 	}
-	params, err := tool.PrepareParams(t.Params)
+	params, err := s.e.prepared(ctx, s.boxed, tool, t.Params)
 	if err != nil {
 		return failed(tools.ClassInvalid, err)
 	}
@@ -57,9 +57,9 @@ func (s *session) read(ctx context.Context, t workflow.Task, row *Step) tools.Ou
 		ctx, cancel = context.WithTimeout(ctx, t.Step.Timeout)
 		defer cancel()
 	}
-	return safely(tools.Failed, func() tools.Outcome {
+	return s.sealOutput(ctx, tool, safely(tools.Failed, func() tools.Outcome {
 		return s.e.o.World.Call(ctx, tool, frozen, s.sending(row.IdempotencyKey, row.IdempotencyKey, row.Attempts, params))
-	})
+	}))
 }
 
 // safely turns a panic of a transport into an outcome of class bug, so that

@@ -160,6 +160,9 @@ func (s *session) apply(ctx context.Context, tx *store.Tx, c *commit) (Run, erro
 			return s.run, err
 		}
 	}
+	if err := s.box.Save(ctx, tx); err != nil {
+		return s.run, err
+	}
 	r, state := s.run, s.state
 	creator := Creator{Driver: s.e.o.Owner, Fence: r.Lease.Fence}
 	if c.by != nil {
@@ -224,6 +227,7 @@ func (s *session) committed(r Run, c *commit) error {
 		}
 	}
 	s.run, s.now = r, r.UpdatedAt
+	s.box.Saved()
 	clear(s.dirty)
 	s.left = r.Lease.Owner == ""
 	return nil

@@ -33,7 +33,7 @@ func (e *Engine) Create(ctx context.Context, tx *store.Tx, c Creation) (Run, boo
 	if c.Key != "" {
 		r, err := oneRun(ctx, tx, "tenant = $1 AND key = $2", c.Tenant, c.Key)
 		if err == nil {
-			return c.again(r)
+			return e.again(ctx, tx, c, r)
 		}
 		if !errors.Is(err, errNoRun) {
 			return Run{}, false, err
@@ -69,8 +69,12 @@ func (c *Creation) check() error {
 }
 
 // again answers a creation whose run key exists.
-func (c Creation) again(r Run) (Run, bool, error) {
-	if r.Workflow == c.Workflow.Name && bytes.Equal(r.Input, c.Input) {
+func (e *Engine) again(ctx context.Context, q store.Querier, c Creation, r Run) (Run, bool, error) {
+	input, err := e.clearInput(ctx, q, r)
+	if err != nil {
+		return Run{}, false, err
+	}
+	if r.Workflow == c.Workflow.Name && bytes.Equal(input, c.Input) {
 		return r, false, nil
 	}
 	return Run{}, false, problem.New(problem.Conflict, "run_key_taken",
@@ -87,13 +91,17 @@ const sqlPutRun = `INSERT INTO run (tenant, id, key, thread, workflow, workflow_
 func (e *Engine) insert(ctx context.Context, tx *store.Tx, c Creation) (Run, error) {
 	now := tx.Now()
 	run := id.NewRun(now)
+	input, err := e.sealInput(ctx, tx, c, run)
+	if err != nil {
+		return Run{}, fmt.Errorf("seal input: %w", err)
+	}
 	used := map[string]string{}
 	for name, digest := range c.Tools {
 		if slices.Contains(c.Workflow.Tools, name) {
 			used[name] = digest
 		}
 	}
-	data, err := canon.Marshal(startData{Input: digestOf(c.Input), Workflow: c.Workflow.Digest, Tools: used})
+	data, err := canon.Marshal(startData{Input: digestOf(input), Workflow: c.Workflow.Digest, Tools: used})
 	if err != nil {
 		return Run{}, fmt.Errorf("encode start: %w", err)
 	}
@@ -107,12 +115,12 @@ func (e *Engine) insert(ctx context.Context, tx *store.Tx, c Creation) (Run, err
 		key = c.Key
 	}
 	err = tx.ExecOne(ctx, sqlPutRun, c.Tenant, string(run), key, c.Thread, c.Workflow.Name, c.Workflow.Version, c.Workflow.Digest,
-		encode(used), head, c.Initiator, c.InitiatorName, c.OnBehalfOf, string(c.Input), string(c.Versions), newTrace(), e.o.Epoch, store.Micros(now))
+		encode(used), head, c.Initiator, c.InitiatorName, c.OnBehalfOf, string(input), string(c.Versions), newTrace(), e.o.Epoch, store.Micros(now))
 	if err != nil {
 		return Run{}, fmt.Errorf("insert run: %w", err)
 	}
 	err = e.record(ctx, tx, Record{Tenant: c.Tenant, Actor: c.Actor, Action: "run.start", Subject: string(run), Run: run, Digest: c.Workflow.Digest,
-		Outcome: Queued, Payload: map[string]any{"workflow": c.Workflow.Name, "version": c.Workflow.Version, "input": digestOf(c.Input), "key": c.Key, "on_behalf_of": c.OnBehalfOf}})
+		Outcome: Queued, Payload: map[string]any{"workflow": c.Workflow.Name, "version": c.Workflow.Version, "input": digestOf(input), "key": c.Key, "on_behalf_of": c.OnBehalfOf}})
 	if err != nil {
 		return Run{}, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"countersign/internal/store"
 	"countersign/internal/tools"
+	"countersign/internal/vault"
 )
 
 //go:embed migrations/*.sql
@@ -41,8 +42,9 @@ type Options struct {
 	Library  Library
 	World    World // *tools.World
 	Config   tools.Config
-	Owner    string // this process, unique among all that ever drove
-	Epoch    int64  // of the folder lock; runs led by an older one are taken over at once
+	Vault    *vault.Vault // nil: what is declared sensitive is refused
+	Owner    string       // this process, unique among all that ever drove
+	Epoch    int64        // of the folder lock; runs led by an older one are taken over at once
 
 	Crash  func(window, path string, pass int) // tests and --crash-at: called in every window of [Windows]
 	Notify func(topic, subject string)         // hints for pages: ("runs", run id), ("effects", effect id)

@@ -63,8 +63,8 @@ type World interface {
 	Send(ctx context.Context, t *tools.Tool, f tools.Frozen, s tools.Sending) tools.Outcome
 	Query(ctx context.Context, t *tools.Tool, f tools.Frozen, s tools.Sending) tools.Answer
 	StillRunning(effect string) (bool, error)
-	Preview(ctx context.Context, t *tools.Tool, params json.RawMessage, cfg tools.Config) tools.Reading
-	Precondition(ctx context.Context, t *tools.Tool, params json.RawMessage, cfg tools.Config) tools.Reading
+	Preview(ctx context.Context, t *tools.Tool, s tools.Sending) tools.Reading
+	Precondition(ctx context.Context, t *tools.Tool, s tools.Sending) tools.Reading
 }
 
 var _ World = (*tools.World)(nil)

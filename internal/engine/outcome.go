@@ -28,6 +28,7 @@ func (s *session) dispatch(ctx context.Context, t workflow.Task, tool *tools.Too
 		return s.e.o.World.Send(ctx, tool, eff.request, sending)
 	})
 	s.crash("after-effect", t.Path, t.Pass)
+	out = s.sealOutput(ctx, tool, out)
 	log.Info("sent", "outcome", out.Status, "class", out.Class, "code", out.Code)
 	return s.outcome(ctx, t, tool, eff, out, nil)
 }

@@ -8,8 +8,10 @@ import (
 
 	"countersign/internal/canon"
 	"countersign/internal/id"
+	"countersign/internal/sealed"
 	"countersign/internal/store"
 	"countersign/internal/tools"
+	"countersign/internal/vault"
 	"countersign/internal/workflow"
 )
 
@@ -28,7 +30,10 @@ func (s *session) propose(ctx context.Context, t workflow.Task) (*wait, error) {
 	if err != nil {
 		return nil, err
 	}
-	re, err := s.e.refreeze(ctx, tool, t.Params)
+	re, err := s.e.refreeze(ctx, s.boxed, tool, t.Params)
+	if f := unsealed(err); f != nil {
+		return nil, f
+	}
 	if err != nil {
 		return nil, s.fail(ctx, t, 0, workflow.Failure{Class: workflow.Invalid, Code: "params", Message: err.Error()})
 	}
@@ -86,7 +91,7 @@ func (s *session) requested(ctx context.Context, tx *store.Tx, c *commit, t work
 	act := action{ID: id.NewAction(tx.Now()), Tool: tool.Name, ToolDigest: tool.Digest, Params: re.Params, Base: base}
 	p := s.proposal(ctx, tx, t)
 	p.Kind, p.Action, p.Tool, p.Params, p.Request, p.Key = ProposeAction, act.ID, tool, re.Params, re.Request, keyOf(base, generation)
-	p.Summary, p.Target, p.Impact, p.Reason = re.Summary, re.Target, re.Impact, t.Reason
+	p.Summary, p.Target, p.Impact, p.Reason = re.Summary, re.Target, re.Impact, sealed.HideText(t.Reason)
 	p.Preview, p.Precondition = re.Preview, re.Precondition
 	r, err := s.e.o.Gate.Propose(ctx, tx, p)
 	if err != nil {
@@ -172,7 +177,7 @@ func (s *session) proposal(ctx context.Context, tx *store.Tx, t workflow.Task) P
 	r := s.run
 	p := Proposal{Tenant: r.Tenant, Run: r.ID, Path: t.Path, Pass: t.Pass, Workflow: r.Workflow, WorkflowVersion: r.WorkflowVersion,
 		WorkflowDigest: r.WorkflowDigest, Outputs: t.Outputs, Initiator: r.Initiator, InitiatorName: r.InitiatorName, OnBehalfOf: r.OnBehalfOf,
-		Title: t.Title, RunVersion: r.Version, RequestedAt: tx.Now()}
+		Title: sealed.HideText(t.Title), RunVersion: r.Version, RequestedAt: tx.Now()}
 	var v struct {
 		Model         string `json:"model"`
 		PromptVersion string `json:"prompt_version"`
@@ -200,9 +205,29 @@ func data(v any) json.RawMessage {
 // canonical, described, frozen, with preview and precondition read anew. It
 // reaches the network: call it outside a transaction. Parameters that do not
 // fit are a problem with JSON Pointers.
-func (e *Engine) Refreeze(ctx context.Context, t *tools.Tool, params json.RawMessage) (Refrozen, error) {
-	return e.refreeze(ctx, t, params)
+//
+// Sensitive values among them are sealed in the result; Keep makes them
+// durable.
+func (e *Engine) Refreeze(ctx context.Context, tenant string, run id.Run, t *tools.Tool, params json.RawMessage) (Refrozen, error) {
+	var b *vault.Box
+	box := func(ctx context.Context) (*vault.Box, error) {
+		if b != nil {
+			return b, nil
+		}
+		err := e.o.DB.View(ctx, func(ctx context.Context, q store.Querier) (err error) {
+			b, err = e.box(ctx, q, tenant, run)
+			return err
+		})
+		return b, err
+	}
+	re, err := e.refreeze(ctx, box, t, params)
+	re.box = b
+	return re, err
 }
+
+// Keep makes durable what Refreeze sealed, in the transaction that stores the
+// parameters.
+func (re Refrozen) Keep(ctx context.Context, tx *store.Tx) error { return re.box.Save(ctx, tx) }
 
 // Refrozen is what a set of parameters becomes.
 type Refrozen struct {
@@ -210,10 +235,12 @@ type Refrozen struct {
 	Request                 tools.Frozen
 	Summary, Target, Impact string
 	Preview, Precondition   *tools.Reading // nil where the tool has none
+
+	box *vault.Box
 }
 
-func (e *Engine) refreeze(ctx context.Context, t *tools.Tool, params json.RawMessage) (re Refrozen, err error) {
-	if re.Params, err = t.PrepareParams(params); err != nil {
+func (e *Engine) refreeze(ctx context.Context, box boxOf, t *tools.Tool, params json.RawMessage) (re Refrozen, err error) {
+	if re.Params, err = e.prepared(ctx, box, t, params); err != nil {
 		return Refrozen{}, err
 	}
 	d, err := t.Describe(re.Params, e.o.Config)
@@ -224,18 +251,19 @@ func (e *Engine) refreeze(ctx context.Context, t *tools.Tool, params json.RawMes
 	if re.Request, err = t.Freeze(re.Params, e.o.Config); err != nil {
 		return Refrozen{}, err
 	}
-	f := e.facts(ctx, t, re.Params, true)
+	f := e.facts(ctx, box, t, re.Params, true)
 	re.Preview, re.Precondition = f.Preview, f.Precondition
 	return re, nil
 }
 
 // facts reads what the target says now.
-func (e *Engine) facts(ctx context.Context, t *tools.Tool, params json.RawMessage, preview bool) (f Facts) {
+func (e *Engine) facts(ctx context.Context, box boxOf, t *tools.Tool, params json.RawMessage, preview bool) (f Facts) {
+	asking := tools.Sending{Params: params, Config: e.o.Config, Open: e.opener(box)}
 	if preview && t.HasPreview() {
-		f.Preview = reading(func() tools.Reading { return e.o.World.Preview(ctx, t, params, e.o.Config) })
+		f.Preview = reading(func() tools.Reading { return e.o.World.Preview(ctx, t, asking) })
 	}
 	if t.HasPrecondition() {
-		f.Precondition = reading(func() tools.Reading { return e.o.World.Precondition(ctx, t, params, e.o.Config) })
+		f.Precondition = reading(func() tools.Reading { return e.o.World.Precondition(ctx, t, asking) })
 	}
 	return f
 }

@@ -66,7 +66,7 @@ func (s *session) query(ctx context.Context, t workflow.Task, tool *tools.Tool, 
 	switch {
 	case ans.Happened:
 		ans.Outcome.Status = tools.Confirmed
-		return s.outcome(ctx, t, tool, eff, ans.Outcome, evidence)
+		return s.outcome(ctx, t, tool, eff, s.sealOutput(ctx, tool, ans.Outcome), evidence)
 	case ans.DidNot:
 		ans.Outcome.Status = tools.NotDone
 		if ans.Outcome.Class == "" {

@@ -104,6 +104,12 @@ func (e *Engine) resolve(ctx context.Context, tx *store.Tx, effect id.Effect, r 
 	if err := e.resolvable(run, eff, r, tx); err != nil {
 		return Effect{}, err
 	}
+	if len(r.Receipt) > 0 {
+		if output, err = e.sealReceipt(ctx, tx, eff, output); err != nil {
+			return Effect{}, err
+		}
+		r.Receipt = output
+	}
 	say := stated[r.Outcome]
 	res := resolution{status: say.status, message: say.says, by: by, evidence: r.Evidence, count: eff.ReconcileCount, receipt: r.Receipt}
 	if err := e.addEvidence(ctx, tx, eff, EvidencePerson, by, map[string]any{"outcome": r.Outcome, "evidence": r.Evidence, "receipt": output}); err != nil {

@@ -104,7 +104,7 @@ func (s *session) revalidate(ctx context.Context, t workflow.Task, tool *tools.T
 	if len(r.Params) > 0 {
 		params = r.Params
 	}
-	seen := s.e.facts(ctx, tool, params, false)
+	seen := s.e.facts(ctx, s.boxed, tool, params, false)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
@@ -207,7 +207,14 @@ func (s *session) admitted(ctx context.Context, tx *store.Tx, c *commit, t workf
 	if adm.Verdict != VerdictGo {
 		return s.notAdmitted(ctx, tx, c, t, r, adm, eff)
 	}
-	if why := s.fits(adm, eff); why != "" {
+	why := s.fits(adm, eff)
+	if why == "" {
+		var err error
+		if why, err = s.unopened(ctx, tx, adm.Request); err != nil {
+			return err
+		}
+	}
+	if why != "" {
 		return s.stopped(ctx, tx, c, t, why)
 	}
 	if adm.Key != eff.Key { // another request after one that is known not to have happened

@@ -13,6 +13,7 @@ import (
 	"countersign/internal/problem"
 	"countersign/internal/store"
 	"countersign/internal/tools"
+	"countersign/internal/vault"
 	"countersign/internal/workflow"
 )
 
@@ -34,6 +35,7 @@ type session struct {
 	outputs map[stepKey]recorded
 	kept    map[stepKey]json.RawMessage // outputs of this session, so that they are not read back
 	tools   map[string]*tools.Tool      // by digest
+	box     *vault.Box                  // nil until something sensitive comes
 	now     time.Time                   // of the last commit: the instant that planning sees
 
 	planned []workflow.Task // what extend found to come next; nil: ask the planner
@@ -226,5 +228,5 @@ type Crashed struct{ Window, Path string }
 
 // sending is what one try carries along.
 func (s *session) sending(key, effect string, attempt int, params json.RawMessage) tools.Sending {
-	return tools.Sending{Key: key, Effect: effect, Attempt: attempt, Config: s.e.o.Config, Params: params, Trace: traceparent(s.run.TraceID)}
+	return tools.Sending{Key: key, Effect: effect, Attempt: attempt, Config: s.e.o.Config, Params: params, Open: s.e.opener(s.boxed), Trace: traceparent(s.run.TraceID)}
 }

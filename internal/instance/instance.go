@@ -24,6 +24,7 @@ import (
 	"countersign/internal/live"
 	"countersign/internal/store"
 	"countersign/internal/tools"
+	"countersign/internal/vault"
 )
 
 // DatabaseFile is the name of the database inside the data folder.
@@ -31,7 +32,7 @@ const DatabaseFile = "countersign.db"
 
 // Lines is the whole schema, in the order it is migrated.
 func Lines() []store.Line {
-	return []store.Line{audit.Migrations, identity.Migrations, definitions.Migrations, approvals.Migrations, engine.Migrations, desk.Migrations}
+	return []store.Line{audit.Migrations, identity.Migrations, definitions.Migrations, vault.Migrations, approvals.Migrations, engine.Migrations, desk.Migrations}
 }
 
 // Options says how a folder is opened.
@@ -55,7 +56,8 @@ type Instance struct {
 	Hub    *live.Hub
 	Config Config
 
-	lock *store.FolderLock
+	lock  *store.FolderLock
+	vault *vault.Vault
 }
 
 // Open opens the folder, which is made if it is missing. A folder that
@@ -86,6 +88,9 @@ func Open(ctx context.Context, o Options) (_ *Instance, err error) {
 	if i.Log, err = audit.Open(ctx, i.DB, o.Dir); err != nil {
 		return nil, err
 	}
+	if i.vault, err = vault.Open(ctx, i.DB, o.Dir); err != nil {
+		return nil, err
+	}
 	i.Hub = live.NewHub(epoch)
 	i.Desk, err = i.newDesk(o, epoch)
 	return i, err
@@ -109,7 +114,7 @@ func (i *Instance) newDesk(o Options, epoch int64) (*desk.Desk, error) {
 	if err != nil {
 		host = "unknown"
 	}
-	return desk.New(desk.Options{DB: i.DB, Log: i.Log, People: identity.New(), Hub: i.Hub, World: world, Config: config,
+	return desk.New(desk.Options{DB: i.DB, Log: i.Log, People: identity.New(), Hub: i.Hub, Vault: i.vault, World: world, Config: config,
 		Owner: fmt.Sprintf("%s/%d/%d", host, os.Getpid(), epoch), Epoch: epoch, Crash: o.Crash, Logger: o.Logger}), nil
 }
 

@@ -54,6 +54,19 @@ func (s *Schema) Field(pointer string) (Field, bool) {
 	return f, true
 }
 
+// Admits reports whether a document that fits may have a value at the pointer:
+// one the schema declares, or one below an object of which it says nothing.
+func (s *Schema) Admits(pointer string) bool {
+	tokens, ok := canon.Tokens(pointer)
+	for n := len(tokens); ok && n >= 0; n-- {
+		above := canon.Join("", tokens[:n]...)
+		if f, known := s.Field(above); known {
+			return n == len(tokens) || f.Type == "object" && len(s.Fields(above)) == 0
+		}
+	}
+	return false
+}
+
 func (s *Schema) locate(pointer string) (sub any, name string, required, ok bool) {
 	tokens, ok := canon.Tokens(pointer)
 	if !ok {

@@ -90,7 +90,7 @@ func build(s spec, f fault) *Tool {
 	b.head()
 	t := &Tool{
 		Name: s.Tool, Version: s.Version, SemanticVersion: s.SemanticVersion, Title: s.Title,
-		Write: s.Effect == "write", Risk: s.Risk, Editable: s.Editable, Sensitive: s.Sensitive,
+		Write: s.Effect == "write", Risk: s.Risk, Editable: s.Editable, Sensitive: s.Sensitive, SensitiveOutput: s.SensitiveOutput,
 		Reversible: s.Reversible, spec: s,
 	}
 	t.Transport, t.Timeout = b.transport()
@@ -178,7 +178,8 @@ func (b *builder) body(transport string) code {
 	}
 	c.params = b.schema("/params", s.Params, schema.Options{Object: true})
 	c.output = b.schema("/output", s.Output, schema.Options{})
-	b.pointers(c.params)
+	b.pointers("params", c.params, map[string][]string{"editable": s.Editable, "sensitive": s.Sensitive})
+	b.pointers("output", c.output, map[string][]string{"sensitive_output": s.SensitiveOutput})
 	answer := fileNames
 	if s.HTTP != nil {
 		c.http, answer = b.http("/http", s.HTTP, b.write()), httpNames
@@ -223,26 +224,26 @@ func (b *builder) schema(pointer string, v any, o schema.Options) *schema.Schema
 }
 
 // pointers checks that what may be edited or is sensitive exists.
-func (b *builder) pointers(params *schema.Schema) {
-	for key, list := range map[string][]string{"editable": b.s.Editable, "sensitive": b.s.Sensitive} {
+func (b *builder) pointers(what string, in *schema.Schema, lists map[string][]string) {
+	for key, list := range lists {
 		for i, ptr := range list {
 			at := "/" + key + "/" + strconv.Itoa(i)
 			if slices.Contains(list[:i], ptr) {
 				b.fault(at, 0, "%q is named twice", ptr)
 			}
-			if params == nil {
+			if in == nil {
 				continue
 			}
-			if _, ok := params.Field(ptr); !ok || ptr == "" {
-				b.fault(at, 0, "%q names nothing in params; write a JSON Pointer such as /amount%s", ptr, nearestField(params, ptr))
+			if ptr == "" || !in.Admits(ptr) {
+				b.fault(at, 0, "%q names nothing in %s; write a JSON Pointer such as /amount%s", ptr, what, nearestField(in, ptr))
 			}
 		}
 	}
 }
 
-func nearestField(params *schema.Schema, ptr string) string {
+func nearestField(in *schema.Schema, ptr string) string {
 	var known []string
-	for _, f := range params.Fields("") {
+	for _, f := range in.Fields("") {
 		known = append(known, f.Pointer)
 	}
 	if near := strictyaml.Nearest(ptr, known); near != "" {

@@ -49,10 +49,10 @@ func TestExample_TheRefundToolKnowsWhatTheShopDid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := w.Precondition(t.Context(), tool, params, cfg); !r.OK || !r.Met || string(r.Pin) != "1" {
+		if r := w.Precondition(t.Context(), tool, tools.Sending{Params: params, Config: cfg}); !r.OK || !r.Met || string(r.Pin) != "1" {
 			t.Errorf("%q: precondition %+v", fault, r)
 		}
-		if r := w.Preview(t.Context(), tool, params, cfg); !r.OK {
+		if r := w.Preview(t.Context(), tool, tools.Sending{Params: params, Config: cfg}); !r.OK {
 			t.Errorf("%q: preview %+v", fault, r)
 		}
 		f, err := tool.Freeze(params, cfg)

@@ -11,6 +11,7 @@ import (
 	"countersign/internal/expr"
 	"countersign/internal/problem"
 	"countersign/internal/schema"
+	"countersign/internal/sealed"
 )
 
 // Params returns the schema of the parameters.
@@ -43,12 +44,14 @@ func (t *Tool) PrepareParams(v json.RawMessage) (json.RawMessage, error) {
 	return canon.Marshal(x)
 }
 
-// Describe computes summary, target and impact from the parameters.
+// Describe computes summary, target and impact from the parameters. Sealed
+// values are hidden in them.
 func (t *Tool) Describe(params json.RawMessage, cfg Config) (Description, error) {
 	vars, err := inVars(params, cfg)
 	if err != nil {
 		return Description{}, err
 	}
+	vars["params"] = sealed.Hide(vars["params"])
 	var d Description
 	for _, x := range []struct {
 		name string
@@ -121,7 +124,12 @@ func plain(v any) (string, error) {
 	switch v.(type) {
 	case nil:
 		return "", errors.New("is null")
-	case map[string]any, []any:
+	case map[string]any:
+		if isSealed(v) {
+			return "", errors.New("is a sensitive value, which has no place here")
+		}
+		return "", errors.New("is not a single value")
+	case []any:
 		return "", errors.New("is not a single value")
 	}
 	return expr.Format(v)
@@ -144,11 +152,15 @@ func parts(t *expr.Text, vars map[string]any, escape func(part int, v any) (stri
 			out = append(out, Part{Secret: p.Text})
 			continue
 		case expr.Expression:
+			if c, ok := sealed.Of(values[i]); ok {
+				out = append(out, Part{Sealed: c})
+				continue
+			}
 			if text, err = escape(i, values[i]); err != nil {
 				return nil, fmt.Errorf("${%s} %w", strings.TrimSpace(p.Text), err)
 			}
 		}
-		if n := len(out); n > 0 && out[n-1].Secret == "" {
+		if n := len(out); n > 0 && out[n-1].plain() {
 			out[n-1].Text += text
 		} else {
 			out = append(out, Part{Text: text})

@@ -75,7 +75,7 @@ func (c *urlCode) resolve(vars map[string]any) (Parts, error) {
 		return nil, err
 	}
 	p = append(Parts{{Text: base}}, p...)
-	if len(p) > 1 && p[1].Secret == "" {
+	if len(p) > 1 && p[1].plain() {
 		p = append(Parts{{Text: base + p[1].Text}}, p[2:]...)
 	}
 	return p, checkURL(p)

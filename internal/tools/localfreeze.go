@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"countersign/internal/expr"
@@ -16,6 +17,9 @@ func (c *execCode) resolve(params json.RawMessage, vars map[string]any) (*Reques
 		p, err := parts(t, vars, func(_ int, v any) (string, error) { return plain(v) })
 		if err != nil {
 			return nil, fmt.Errorf("argument %d: %w", i, err)
+		}
+		if slices.ContainsFunc(p, func(x Part) bool { return x.Sealed != "" }) {
+			return nil, fmt.Errorf("argument %d: holds a sensitive value, which every program on the machine could read there; pass it on standard input or in env", i)
 		}
 		arg := p.String()
 		declared := t == nil || t.Parts[0].Kind == expr.Literal

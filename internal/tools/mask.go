@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"countersign/internal/canon"
 )
 
 // masked replaces a secret wherever it is echoed.
@@ -16,7 +18,10 @@ const masked = "***"
 const secretBytesMin = 4
 
 // mask knows the secrets of one sending, in every form they may come back in.
-type mask struct{ needles [][]byte }
+type mask struct {
+	needles [][]byte
+	alone   []string // sensitive values, hidden where they are the whole of a text or number
+}
 
 func (m *mask) add(secret string) {
 	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), strings.ReplaceAll(url.QueryEscape(secret), "+", "%20")}
@@ -60,12 +65,19 @@ func (m *mask) text(s string) string { return string(m.bytes([]byte(s), false)) 
 
 // value masks every string of a decoded JSON value.
 func (m *mask) value(v any) any {
-	if len(m.needles) == 0 {
+	if len(m.needles) == 0 && len(m.alone) == 0 {
 		return v
 	}
 	switch v := v.(type) {
 	case string:
+		if slices.Contains(m.alone, v) {
+			return masked
+		}
 		return m.text(v)
+	case float64:
+		if slices.Contains(m.alone, canon.Number(v)) {
+			return masked
+		}
 	case []any:
 		for i, x := range v {
 			v[i] = m.value(x)

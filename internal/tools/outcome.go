@@ -36,7 +36,8 @@ const (
 	CodeStillRunning = "still_running" // an earlier try of this effect has not ended
 	CodeAddress      = "address_refused"
 	CodeSecret       = "secret_missing"
-	CodeOutput       = "output_mismatch" // confirmed, but the output does not fit its schema
+	CodeSensitive    = "sensitive_unavailable" // a sealed value that is needed cannot be opened
+	CodeOutput       = "output_mismatch"       // confirmed, but the output does not fit its schema
 	CodeNoAnswer     = "no_answer"
 )
 

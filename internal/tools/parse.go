@@ -65,7 +65,7 @@ type reader struct{ p *strictyaml.Problems }
 
 func (r reader) tool(root *strictyaml.Node) spec {
 	m := root.Map(r.p, "format", "tool", "version", "semantic_version", "title", "effect", "risk", "params", "output",
-		"returns", "summary", "target", "impact", "reversible", "editable", "sensitive", "http", "exec", "file",
+		"returns", "summary", "target", "impact", "reversible", "editable", "sensitive", "sensitive_output", "http", "exec", "file",
 		"idempotency", "reconcile", "precondition", "preview", "compensate")
 	s := spec{
 		Type: compiledType, Format: m.Need("format").Int(r.p),
@@ -73,7 +73,7 @@ func (r reader) tool(root *strictyaml.Node) spec {
 		Title: r.text(m, "title"), Effect: m.Need("effect").String(r.p), Risk: m.Need("risk").String(r.p),
 		Params: m.Need("params").JSON(r.p), Output: m.Get("output").JSON(r.p), Returns: m.Get("returns").JSON(r.p),
 		Summary: m.Need("summary").String(r.p), Target: m.Need("target").String(r.p), Impact: r.text(m, "impact"),
-		Editable: m.Get("editable").Strings(r.p), Sensitive: m.Get("sensitive").Strings(r.p),
+		Editable: m.Get("editable").Strings(r.p), Sensitive: m.Get("sensitive").Strings(r.p), SensitiveOutput: m.Get("sensitive_output").Strings(r.p),
 		HTTP: r.http(m.Get("http")), Exec: r.exec(m.Get("exec")), File: r.file(m.Get("file")),
 		Reconcile: r.reconcile(m.Get("reconcile")), Precondition: r.reading(m.Get("precondition"), true),
 		Preview: r.reading(m.Get("preview"), false), Compensate: r.compensate(m.Get("compensate")),

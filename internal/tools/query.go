@@ -63,6 +63,7 @@ func (w *World) queryTarget(ctx context.Context, t *Tool, s Sending) Answer {
 		return w.unknown(question{}, Outcome{}, err.Error())
 	}
 	vars["idempotency_key"] = s.Key
+	s = s.masked()
 	var a answer
 	var q question
 	var j judgeCode
@@ -103,6 +104,7 @@ func (w *World) weigh(ctx context.Context, t *Tool, s Sending, q question, a ans
 		}
 		a.what = "the target says that it happened"
 		o = t.confirm(ctx, o, returns, a)
+		t.hideOutput(&o)
 		return Answer{Happened: true, Outcome: o, Evidence: evidence(q, o, "happened", a.what, w.now())}
 	case !didNot:
 		return w.unknown(q, o, "the answer says neither that it happened nor that it did not")
@@ -149,6 +151,9 @@ func (w *World) questionHTTP(ctx context.Context, t *Tool, c *httpCode, s Sendin
 		return question{}, answer{}, err
 	}
 	q := question{Method: r.Method, URL: r.URL.String()}
+	if r, err = r.reveal(ctx, s.Open, s.mask); err != nil {
+		return q, answer{}, err
+	}
 	a, err := w.readHTTP(ctx, t, c, r, s, vars)
 	return q, a, err
 }
@@ -172,7 +177,10 @@ func (w *World) questionExec(ctx context.Context, t *Tool, c *execCode, s Sendin
 	if err != nil {
 		return question{}, answer{}, err
 	}
-	q, m := question{Argv: r.Argv}, &mask{}
+	q, m := question{Argv: r.Argv}, s.mask
+	if r, err = r.reveal(ctx, s.Open, m); err != nil {
+		return q, answer{}, err
+	}
 	p, err := w.process(ctx, r, s, m)
 	if err != nil {
 		return q, answer{}, err
@@ -193,7 +201,11 @@ func (w *World) queryFile(ctx context.Context, t *Tool, f Frozen, s Sending) Ans
 	if err != nil {
 		return w.unknown(question{}, Outcome{}, err.Error())
 	}
-	g, q := r.target(s.Effect), question{File: r.Path}
+	q := question{File: r.Path}
+	if r, err = r.reveal(ctx, s.Open, &mask{}); err != nil {
+		return w.unknown(q, Outcome{}, err.Error())
+	}
+	g := r.target(s.Effect)
 	if q.Pin, err = pinText(s.Pin); err != nil {
 		return w.unknown(q, Outcome{}, err.Error())
 	}

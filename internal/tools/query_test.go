@@ -124,33 +124,33 @@ func TestReadings_PreconditionAndPreview(t *testing.T) {
 		`{"state":"paid","refundable":5,"version":3}`: {OK: true, Met: true, Pin: []byte("3")},
 		`{"state":"paid","refundable":4,"version":3}`: {OK: true, Met: false, Pin: []byte("3"), Error: "What must hold for this does not hold."},
 	} {
-		got := w.Precondition(t.Context(), tool, p, answering(t, 200, body))
+		got := w.Precondition(t.Context(), tool, Sending{Params: p, Config: answering(t, 200, body)})
 		want.At, want.Value = got.At, got.Value
 		if diff := cmp.Diff(want, got); diff != "" || len(got.Value) == 0 {
 			t.Errorf("%s: %s", body, diff)
 		}
 	}
 	for _, body := range []string{`{}`, `text`, `{"version":1}`, `{"state":"paid","refundable":"x","version":1}`} {
-		if got := w.Precondition(t.Context(), tool, p, answering(t, 200, body)); got.OK || got.Met || got.Error == "" {
+		if got := w.Precondition(t.Context(), tool, Sending{Params: p, Config: answering(t, 200, body)}); got.OK || got.Met || got.Error == "" {
 			t.Errorf("%s: %+v", body, got)
 		}
 	}
-	if got := w.Precondition(t.Context(), tool, p, answering(t, 500, `{"state":"paid","refundable":5,"version":3}`)); got.OK || got.Met {
+	if got := w.Precondition(t.Context(), tool, Sending{Params: p, Config: answering(t, 500, `{"state":"paid","refundable":5,"version":3}`)}); got.OK || got.Met {
 		t.Errorf("%+v", got)
 	}
-	if got := w.Preview(t.Context(), tool, p, answering(t, 200, `{"fee":1}`)); !got.OK || string(got.Value) != `{"fee":1}` {
+	if got := w.Preview(t.Context(), tool, Sending{Params: p, Config: answering(t, 200, `{"fee":1}`)}); !got.OK || string(got.Value) != `{"fee":1}` {
 		t.Errorf("%+v", got)
 	}
-	if got := w.Preview(t.Context(), tool, p, answering(t, 200, `"`+strings.Repeat("x", ReadingBytesMax)+`"`)); got.OK {
+	if got := w.Preview(t.Context(), tool, Sending{Params: p, Config: answering(t, 200, `"`+strings.Repeat("x", ReadingBytesMax)+`"`)}); got.OK {
 		t.Error("a preview past the limit was kept")
 	}
 	closed := world(t)
 	closed.Allow = nil
-	if got := closed.Preview(t.Context(), tool, p, answering(t, 200, `{}`)); got.OK || !strings.Contains(got.Error, "loopback") {
+	if got := closed.Preview(t.Context(), tool, Sending{Params: p, Config: answering(t, 200, `{}`)}); got.OK || !strings.Contains(got.Error, "loopback") {
 		t.Errorf("%+v", got)
 	}
 	plain := compile(t, execYAML)
-	if got := w.Precondition(t.Context(), plain, prepared(t, plain, `{}`), nil); !got.OK || !got.Met || got.Pin != nil {
+	if got := w.Precondition(t.Context(), plain, Sending{Params: prepared(t, plain, `{}`), Config: nil}); !got.OK || !got.Met || got.Pin != nil {
 		t.Errorf("none declared: %+v", got)
 	}
 }
@@ -171,19 +171,18 @@ func TestSend_ExecOutcomes(t *testing.T) {
 		status Status
 		class  string
 	}{
-		"exit 0":                    {Confirmed, ""},
-		"exit 1":                    {Unknown, ClassUnknown},
-		"echo no >&2; exit 75":      {NotDone, ClassTransient},
-		"exit 77":                   {Refused, ClassRefused},
-		"kill -9 $$":                {Unknown, ClassUnknown},
-		"trap '' TERM; sleep 60; :": {Unknown, ClassUnknown},
-		"head -c 2000000 /dev/zero": {Confirmed, ClassIncompatible},
+		"exit 0":                      {Confirmed, ""},
+		"exit 1":                      {Unknown, ClassUnknown},
+		"echo no >&2; exit 75":        {NotDone, ClassTransient},
+		"exit 77":                     {Refused, ClassRefused},
+		"kill -9 $$":                  {Unknown, ClassUnknown},
+		"trap '' TERM; sleep 3600; :": {Unknown, ClassUnknown},
+		"head -c 2000000 /dev/zero":   {Confirmed, ClassIncompatible},
 	} {
 		tool := compile(t, edited(t, declared, "cat; echo $1", script))
-		begun := time.Now()
 		o := send(t, world(t), tool, nil, `{"service":"a"}`)
-		if o.Status != want.status || o.Class != want.class || time.Since(begun) > 3*time.Second {
-			t.Errorf("%s: %s %s %s in %s", script, o.Status, o.Class, o.Message, time.Since(begun))
+		if o.Status != want.status || o.Class != want.class {
+			t.Errorf("%s: %s %s %s", script, o.Status, o.Class, o.Message)
 		}
 	}
 	missing := compile(t, edited(t, execYAML, "[/bin/sh,", "[/no/such/program,"))
@@ -217,7 +216,7 @@ func TestSend_ExecKeepsTextWhereDeclared(t *testing.T) {
 func fileSending(t *testing.T, w *World, tool *Tool, cfg Config, params string) (Frozen, Sending) {
 	t.Helper()
 	p := prepared(t, tool, params)
-	r := w.Precondition(t.Context(), tool, p, cfg)
+	r := w.Precondition(t.Context(), tool, Sending{Params: p, Config: cfg})
 	if !r.OK || !r.Met {
 		t.Fatalf("precondition: %+v", r)
 	}
@@ -309,15 +308,15 @@ func TestFileTool_ReadingsShowWhatItReplaces(t *testing.T) {
 	tool, w := compile(t, fileYAML), world(t)
 	cfg := Config{"kb": t.TempDir()}
 	p := prepared(t, tool, `{"page":"w1","body":"new"}`)
-	if r := w.Precondition(t.Context(), tool, p, cfg); string(r.Pin) != `"absent"` || string(r.Value) != `{"exists":false,"path":"reports/w1.md"}` {
+	if r := w.Precondition(t.Context(), tool, Sending{Params: p, Config: cfg}); string(r.Pin) != `"absent"` || string(r.Value) != `{"exists":false,"path":"reports/w1.md"}` {
 		t.Errorf("%s %s", r.Pin, r.Value)
 	}
 	write(t, filepath.Join(cfg["kb"], "reports/w1.md"), "old")
-	r := w.Preview(t.Context(), tool, p, cfg)
+	r := w.Preview(t.Context(), tool, Sending{Params: p, Config: cfg})
 	if want := `{"digest":"` + digestOf([]byte("old")) + `","exists":true,"path":"reports/w1.md","size":3,"text":"old"}`; string(r.Value) != want || string(r.Pin) != `"`+digestOf([]byte("old"))+`"` {
 		t.Errorf("%s %s", r.Pin, r.Value)
 	}
-	if r := w.Preview(t.Context(), tool, p, Config{"kb": "/no/such/folder"}); r.OK || r.Error == "" {
+	if r := w.Preview(t.Context(), tool, Sending{Params: p, Config: Config{"kb": "/no/such/folder"}}); r.OK || r.Error == "" {
 		t.Errorf("%+v", r)
 	}
 }

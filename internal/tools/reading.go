@@ -20,27 +20,27 @@ const previewTextMax = 48 << 10
 
 // Preview asks the target what would happen. A tool without a preview gives an
 // empty reading that is OK.
-func (w *World) Preview(ctx context.Context, t *Tool, params json.RawMessage, cfg Config) Reading {
+func (w *World) Preview(ctx context.Context, t *Tool, s Sending) Reading {
 	if t.Write && t.Transport == File {
-		return w.readFile(t, params, cfg, true)
+		return w.readFile(ctx, t, s, true)
 	}
-	return w.reading(ctx, t, t.code.preview, params, cfg)
+	return w.reading(ctx, t, t.code.preview, s)
 }
 
 // Precondition reads what must hold and its pin. A tool without a precondition
 // gives an empty reading that is OK and Met.
-func (w *World) Precondition(ctx context.Context, t *Tool, params json.RawMessage, cfg Config) Reading {
+func (w *World) Precondition(ctx context.Context, t *Tool, s Sending) Reading {
 	if t.Write && t.Transport == File {
-		return w.readFile(t, params, cfg, false)
+		return w.readFile(ctx, t, s, false)
 	}
-	return w.reading(ctx, t, t.code.precondition, params, cfg)
+	return w.reading(ctx, t, t.code.precondition, s)
 }
 
-func (w *World) reading(ctx context.Context, t *Tool, c *readingCode, params json.RawMessage, cfg Config) Reading {
+func (w *World) reading(ctx context.Context, t *Tool, c *readingCode, s Sending) Reading {
 	if c == nil {
 		return Reading{OK: true, Met: true, At: w.now()}
 	}
-	vars, err := inVars(orNull(params), cfg)
+	vars, err := inVars(orNull(s.Params), s.Config)
 	if err != nil {
 		return w.unread(err)
 	}
@@ -48,7 +48,11 @@ func (w *World) reading(ctx context.Context, t *Tool, c *readingCode, params jso
 	if err != nil {
 		return w.unread(err)
 	}
-	a, err := w.readHTTP(ctx, t, c.http, r, Sending{}, vars)
+	s = s.masked()
+	if r, err = r.reveal(ctx, s.Open, s.mask); err != nil {
+		return w.unread(err)
+	}
+	a, err := w.readHTTP(ctx, t, c.http, r, s, vars)
 	switch {
 	case err != nil:
 		return w.unread(err)
@@ -104,13 +108,17 @@ func (w *World) unread(err error) Reading { return Reading{Error: sentence(err.E
 
 // readFile is what the file of a write tool holds now. Its pin is what the
 // write will compare right before it replaces the file.
-func (w *World) readFile(t *Tool, params json.RawMessage, cfg Config, text bool) Reading {
-	vars, err := inVars(orNull(params), cfg)
+func (w *World) readFile(ctx context.Context, t *Tool, s Sending, text bool) Reading {
+	vars, err := inVars(orNull(s.Params), s.Config)
 	if err != nil {
 		return w.unread(err)
 	}
 	req, err := t.code.file.resolve(vars)
 	if err != nil {
+		return w.unread(err)
+	}
+	s = s.masked()
+	if req, err = req.reveal(ctx, s.Open, s.mask); err != nil {
 		return w.unread(err)
 	}
 	r, err := openRoot(req.Root)
@@ -126,7 +134,7 @@ func (w *World) readFile(t *Tool, params json.RawMessage, cfg Config, text bool)
 	if now.exists {
 		v["digest"], v["size"] = now.digest, float64(len(now.content))
 		if text && len(now.content) <= previewTextMax && utf8.Valid(now.content) {
-			v["text"] = string(now.content)
+			v["text"] = s.mask.text(string(now.content))
 		}
 	}
 	out := Reading{OK: true, Met: true, At: w.now()}

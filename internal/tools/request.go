@@ -8,6 +8,7 @@ import (
 
 	"countersign/internal/canon"
 	"countersign/internal/problem"
+	"countersign/internal/sealed"
 )
 
 // requestType names the frozen form of a request.
@@ -45,22 +46,32 @@ type Request struct {
 	Collect *collectSpec `json:"collect,omitzero"`
 }
 
-// Part is a piece of text or the name of a secret that takes its place.
+// Part is a piece of text, or the name of a secret or the commitment of a
+// sensitive value that takes its place.
 type Part struct {
 	Text   string
 	Secret string
+	Sealed sealed.Commitment
 }
 
-// Parts are text that may hold secrets. Its JSON is a string, or, where there
-// are secrets, a list of strings and {"$secret": "NAME"}.
+// plain reports whether the part is text.
+func (p Part) plain() bool { return p.Secret == "" && p.Sealed == "" }
+
+// Parts are text that may hold secrets and sensitive values. Its JSON is a
+// string, or, where there are any, a list of strings, {"$secret": "NAME"} and
+// {"$commit": "hmac-sha256:…"}.
 type Parts []Part
 
-// String shows the text with every secret named.
+// String shows the text with every secret named and what is sealed hidden.
 func (p Parts) String() string {
 	var b strings.Builder
 	for _, x := range p {
-		if b.WriteString(x.Text); x.Secret != "" {
+		b.WriteString(x.Text)
+		switch {
+		case x.Secret != "":
 			b.WriteString("${secret." + x.Secret + "}")
+		case x.Sealed != "":
+			b.WriteString(sealed.Hidden)
 		}
 	}
 	return b.String()
@@ -89,15 +100,18 @@ type secretRef struct {
 
 // MarshalJSON writes a string or a list.
 func (p Parts) MarshalJSON() ([]byte, error) {
-	list, secret := []any{}, false
+	list, text := []any{}, true
 	for _, x := range p {
-		if x.Secret != "" {
-			list, secret = append(list, secretRef{x.Secret}), true
-		} else {
+		switch {
+		case x.Secret != "":
+			list, text = append(list, secretRef{x.Secret}), false
+		case x.Sealed != "":
+			list, text = append(list, x.Sealed.Leaf()), false
+		default:
 			list = append(list, x.Text)
 		}
 	}
-	if !secret {
+	if text {
 		return json.Marshal(p.String())
 	}
 	return json.Marshal(list)
@@ -117,16 +131,25 @@ func (p *Parts) UnmarshalJSON(b []byte) error {
 	*p = nil
 	for _, item := range list {
 		var ref secretRef
+		var leaf any
 		switch {
 		case json.Unmarshal(item, &text) == nil:
 			*p = append(*p, Part{Text: text})
+		case json.Unmarshal(item, &leaf) == nil && isSealed(leaf):
+			c, _ := sealed.Of(leaf)
+			*p = append(*p, Part{Sealed: c})
 		case json.Unmarshal(item, &ref) == nil && ref.Secret != "":
 			*p = append(*p, Part{Secret: ref.Secret})
 		default:
-			return errors.New("a part is text or names a secret")
+			return errors.New("a part is text, or names a secret or a sealed value")
 		}
 	}
 	return nil
+}
+
+func isSealed(v any) bool {
+	_, ok := sealed.Of(v)
+	return ok
 }
 
 // ReadFrozen reads a frozen request back.

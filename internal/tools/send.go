@@ -33,6 +33,7 @@ func (w *World) Send(ctx context.Context, t *Tool, f Frozen, s Sending) Outcome 
 func (w *World) once(ctx context.Context, t *Tool, f Frozen, s Sending) Outcome {
 	begun := time.Now()
 	o := w.carry(ctx, t, f, s)
+	t.hideOutput(&o)
 	if o.Receipt.At.IsZero() {
 		o.Receipt.At = w.now()
 	}
@@ -52,6 +53,10 @@ func (w *World) carry(ctx context.Context, t *Tool, f Frozen, s Sending) Outcome
 	vars, err := inVars(orNull(s.Params), s.Config)
 	if err != nil {
 		return Outcome{}.as(NotDone, ClassBug, err.Error())
+	}
+	s = s.masked()
+	if r, err = r.reveal(ctx, s.Open, s.mask); err != nil {
+		return Outcome{}.as(NotDone, ClassPermanent, "nothing was sent: "+err.Error()).coded(CodeSensitive)
 	}
 	ctx, stop := context.WithTimeout(ctx, time.Duration(r.TimeoutMS)*time.Millisecond)
 	defer stop()

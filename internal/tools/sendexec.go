@@ -9,7 +9,7 @@ import (
 )
 
 func (w *World) carryExec(ctx context.Context, t *Tool, r *Request, s Sending, vars map[string]any) Outcome {
-	m := &mask{}
+	m := s.mask
 	p, err := w.process(ctx, r, s, m)
 	if err != nil {
 		return unmade(err, m)

@@ -87,7 +87,7 @@ var traceForm = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a
 
 // httpRequest fills a frozen request.
 func (w *World) httpRequest(ctx context.Context, r *Request, s Sending) (*http.Request, *mask, error) {
-	m := &mask{}
+	m := s.mask
 	get := w.open(ctx, m)
 	query := func(name string) (string, error) {
 		v, err := get(name)

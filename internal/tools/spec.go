@@ -26,6 +26,7 @@ type spec struct {
 	Reversible      *bool            `json:"reversible,omitzero"`
 	Editable        []string         `json:"editable,omitzero"`
 	Sensitive       []string         `json:"sensitive,omitzero"`
+	SensitiveOutput []string         `json:"sensitive_output,omitzero"`
 	HTTP            *httpSpec        `json:"http,omitzero"`
 	Exec            *execSpec        `json:"exec,omitzero"`
 	File            *fileSpec        `json:"file,omitzero"`

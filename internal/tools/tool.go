@@ -18,7 +18,8 @@ type Tool struct {
 	Digest          string          // of Compiled
 	Compiled        json.RawMessage // canonical countersign.tool/1; Load gives the same tool back
 	Editable        []string        // JSON Pointers into params that an approver may change
-	Sensitive       []string        // JSON Pointers into params
+	Sensitive       []string        // JSON Pointers into params: sealed wherever they are stored
+	SensitiveOutput []string        // the same into the output
 	Reversible      *bool           // nil: the definition does not say
 	ConfigNames     []string        // every config value the definition names, sorted
 	SecretNames     []string        // every secret it may be given, sorted
@@ -39,7 +40,8 @@ const (
 // `${config.NAME}`. They hold no secrets.
 type Config map[string]string
 
-// Frozen is a request with everything resolved but secrets: canonical JSON of
+// Frozen is a request with everything resolved but secrets and sealed values:
+// canonical JSON of
 // a [Request]. It goes into the subject that is approved, byte for byte.
 type Frozen = json.RawMessage
 

@@ -30,6 +30,15 @@ type Sending struct {
 	SentAt  time.Time       // when the intent of the last try was committed; Query needs it
 	Config  Config          // for reconcile, precondition and preview templates
 	Params  json.RawMessage // final parameters, canonical
+	Open    Opener          // nil: a request with sealed values is not sent
 	Pin     json.RawMessage // the approved precondition's pin; a file write needs it
 	Trace   string          // W3C traceparent, may be empty
+
+	mask *mask // what must not be kept of an answer
+}
+
+// masked returns s with a mask of its own.
+func (s Sending) masked() Sending {
+	s.mask = &mask{}
+	return s
 }

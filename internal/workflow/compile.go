@@ -257,6 +257,26 @@ func eachString(v any, at string, visit func(pointer, text string)) {
 	}
 }
 
+// sensitive checks that what is declared sensitive is part of the input, and
+// keeps its values out of messages.
+func (c *checker) sensitive(input *schema.Schema) *schema.Schema {
+	if input == nil {
+		return nil
+	}
+	for i, p := range c.form.Sensitive {
+		at := fmt.Sprintf("/sensitive/%d", i)
+		tokens, ok := canon.Tokens(p)
+		if !ok || len(tokens) == 0 {
+			c.fault(at, "%q is not a JSON Pointer into the input, such as /card", p)
+			continue
+		}
+		if !input.Admits(p) {
+			c.fault(at, "%q names nothing in the input", p)
+		}
+	}
+	return input.Hiding(c.form.Sensitive...)
+}
+
 // schemaOf compiles the input schema and turns its lints into warnings.
 func (c *checker) schemaOf() *schema.Schema {
 	s, err := schema.Compile(c.form.Input, schema.Options{Object: true})

@@ -12,15 +12,16 @@ const formType = "countersign.workflow/1"
 // nothing of how it was written. Fields that later kinds of steps bring must
 // be omitted when unused, so that the digests of today stay what they are.
 type form struct {
-	Type     string      `json:"type"`
-	Format   int         `json:"format"`
-	Workflow string      `json:"workflow"`
-	Version  int         `json:"version"`
-	Title    string      `json:"title"`
-	Input    any         `json:"input"` // JSON Schema
-	Steps    []formStep  `json:"steps"`
-	Output   any         `json:"output,omitzero"` // template
-	Migrate  []Migration `json:"migrate,omitzero"`
+	Type      string      `json:"type"`
+	Format    int         `json:"format"`
+	Workflow  string      `json:"workflow"`
+	Version   int         `json:"version"`
+	Title     string      `json:"title"`
+	Input     any         `json:"input"`              // JSON Schema
+	Sensitive []string    `json:"sensitive,omitzero"` // JSON Pointers into the input
+	Steps     []formStep  `json:"steps"`
+	Output    any         `json:"output,omitzero"` // template
+	Migrate   []Migration `json:"migrate,omitzero"`
 }
 
 // formStep is one step of the compiled form. Durations are microseconds.

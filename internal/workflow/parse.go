@@ -58,7 +58,7 @@ func (p *parser) mark(pointer string, n *strictyaml.Node) *strictyaml.Node {
 // parse reads the document into a form. Faults are in p.problems.
 func (p *parser) parse(root *strictyaml.Node) *form {
 	p.mark("", root)
-	m := root.Map(&p.problems, "format", "workflow", "version", "title", "input", "steps", "output", "migrate")
+	m := root.Map(&p.problems, "format", "workflow", "version", "title", "input", "sensitive", "steps", "output", "migrate")
 	f := &form{Type: formType}
 	f.Format = p.integer(m, "format", "/format")
 	if n := m.Need("workflow"); n != nil {
@@ -71,6 +71,9 @@ func (p *parser) parse(root *strictyaml.Node) *form {
 	f.Input = map[string]any{"type": "object", "additionalProperties": false}
 	if n := m.Get("input"); n != nil {
 		f.Input = p.json(n, "/input")
+	}
+	if n := m.Get("sensitive"); n != nil {
+		f.Sensitive = p.mark("/sensitive", n).Strings(&p.problems)
 	}
 	if n := m.Get("output"); n != nil {
 		f.Output = p.json(n, "/output")

@@ -12,6 +12,7 @@ import (
 	"countersign/internal/expr"
 	"countersign/internal/problem"
 	"countersign/internal/schema"
+	"countersign/internal/sealed"
 	"countersign/internal/strictyaml"
 )
 
@@ -34,14 +35,15 @@ type Catalog interface {
 // Workflow is one compiled workflow version. It is immutable and may be
 // shared.
 type Workflow struct {
-	Name     string
-	Version  int
-	Title    string
-	Digest   string              // of Compiled: "sha256:…"
-	Compiled json.RawMessage     // canonical; what is stored
-	Tools    []string            // names used, sorted
-	Migrate  []Migration         // how open runs of older versions continue
-	Warnings strictyaml.Problems // what is allowed but rarely meant; not part of the compiled form
+	Name      string
+	Version   int
+	Title     string
+	Digest    string              // of Compiled: "sha256:…"
+	Compiled  json.RawMessage     // canonical; what is stored
+	Tools     []string            // names used, sorted
+	Sensitive []string            // JSON Pointers into the input; "-" is every item of a list
+	Migrate   []Migration         // how open runs of older versions continue
+	Warnings  strictyaml.Problems // what is allowed but rarely meant; not part of the compiled form
 
 	form   *form
 	input  *schema.Schema
@@ -122,8 +124,8 @@ func Load(compiled json.RawMessage) (*Workflow, error) {
 func (c *checker) build() *Workflow {
 	c.check()
 	f := c.form
-	w := &Workflow{Name: f.Workflow, Version: f.Version, Title: f.Title, Migrate: f.Migrate,
-		form: f, input: c.schemaOf(), steps: c.steps, byPath: make(map[string]*Step, len(c.steps))}
+	w := &Workflow{Name: f.Workflow, Version: f.Version, Title: f.Title, Sensitive: f.Sensitive, Migrate: f.Migrate,
+		form: f, input: c.sensitive(c.schemaOf()), steps: c.steps, byPath: make(map[string]*Step, len(c.steps))}
 	tools := map[string]bool{}
 	for _, step := range c.steps {
 		w.byPath[step.Path] = step
@@ -152,6 +154,9 @@ func (w *Workflow) PrepareInput(v json.RawMessage) (json.RawMessage, error) {
 	value, err := canon.Value(canonical)
 	if err != nil {
 		return nil, err
+	}
+	if at, ok := sealed.Forged(value); ok {
+		return nil, problem.New(problem.Invalid, "invalid", "The input does not fit.").At(at, "%q is kept for sealed values and cannot be given", sealed.Mark)
 	}
 	if value, err = w.input.WithDefaults(value); err != nil {
 		return nil, err

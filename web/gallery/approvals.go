@@ -18,7 +18,7 @@ func params() parts.Values {
 			{Name: "currency", Pointer: "/currency", Type: "text", Text: "EUR", Origin: "steps.order.output.currency"},
 			{Name: "note", Pointer: "/note", Type: "text", Text: "Refund for order 8841", Origin: "workflow", CopyURL: "/approvals/apr_71/value?path=/note"},
 			{Name: "account", Pointer: "/account", Type: "integer", Text: "2916334247900527532", Origin: "steps.order.output.account"},
-			{Name: "card_ref", Pointer: "/card_ref", Type: "text", Masked: true, Length: 19, Fingerprint: "7c1e 40d9", Origin: "steps.order.output.card_ref"},
+			{Name: "card_ref", Pointer: "/card_ref", Type: "text", Masked: true, Fingerprint: "7c1e40d9b2f1", UnmaskURL: "#", Origin: "steps.order.output.card_ref"},
 		}}
 }
 

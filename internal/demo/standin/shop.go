@@ -38,6 +38,7 @@ type refund struct {
 	Currency string `json:"currency"`
 	Key      string `json:"key"`
 	State    string `json:"state"`
+	Note     string `json:"note,omitempty"`
 }
 
 // order derives the order and takes its refunds and changes from the ledger.
@@ -179,7 +180,7 @@ func (s *Server) createRefund(w http.ResponseWriter, r *http.Request) {
 		if status != 0 {
 			return Effect{}, false
 		}
-		made := refund{ID: fmt.Sprintf("re_%06d", len(past)+1), OrderID: q.OrderID, Amount: q.Amount, Currency: q.Currency, Key: key, State: "sent"}
+		made := refund{ID: fmt.Sprintf("re_%06d", len(past)+1), OrderID: q.OrderID, Amount: q.Amount, Currency: q.Currency, Key: key, Note: q.Note, State: "sent"}
 		raw, _ := json.Marshal(made)
 		return Effect{Kind: "refund", ID: made.ID, Key: key, Body: raw, At: s.now()}, true
 	})

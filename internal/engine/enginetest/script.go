@@ -82,12 +82,12 @@ func (s *Script) StillRunning(effect string) (bool, error) {
 }
 
 // Preview shows nothing.
-func (s *Script) Preview(context.Context, *tools.Tool, json.RawMessage, tools.Config) tools.Reading {
+func (s *Script) Preview(context.Context, *tools.Tool, tools.Sending) tools.Reading {
 	return tools.Reading{OK: true, Met: true}
 }
 
 // Precondition answers a reading.
-func (s *Script) Precondition(_ context.Context, t *tools.Tool, _ json.RawMessage, _ tools.Config) tools.Reading {
+func (s *Script) Precondition(_ context.Context, t *tools.Tool, _ tools.Sending) tools.Reading {
 	s.count("pre", t)
 	if s.OnPre != nil {
 		return s.OnPre(t)

@@ -25,6 +25,7 @@ func (b *Browser) approvalView(a desk.Approval, f decisionForm, p identity.Princ
 		Reason: a.Reason, ReasonAuthor: a.Initiator.Name, Policy: policy(a), Digest: a.Digest, ParamsHash: a.ParamsHash, Verify: "console approval show " + a.ID + " --data DIR",
 		SubjectURL: url + "/subject", Timeline: b.timeline(a), Flow: flow(a), Comment: &pages.CommentForm{Action: url + "/comments", Value: f.comment, Error: f.remark},
 	}
+	sensitive(v.Params.Rows, a, f.shown, p)
 	if a.Tool != "" {
 		v.Tool = parts.Link{Text: fmt.Sprintf("%s %d", a.Tool, a.ToolVersion), URL: fmt.Sprintf("/definitions/tool/%s/%d", a.Tool, a.ToolVersion)}
 	}
@@ -85,7 +86,7 @@ func (b *Browser) preview(a desk.Approval) *pages.Preview {
 	if len(a.Preview) == 0 && a.PreviewError == "" {
 		return nil
 	}
-	return &pages.Preview{Failed: a.PreviewError, At: b.at(a.PreviewAt), Values: parts.Values{Caption: "Measured at the target", Rows: leaves(a.Preview, "", nil)}}
+	return &pages.Preview{Failed: a.PreviewError, At: b.at(a.PreviewAt), Values: parts.Values{Caption: "Measured at the target", Rows: leaves(a.Preview, "")}}
 }
 
 func policy(a desk.Approval) pages.Policy {

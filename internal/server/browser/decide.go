@@ -23,6 +23,7 @@ type decisionForm struct {
 	revoke  string // fault beside the revocation
 	remark  string // fault beside the comment
 	comment string
+	shown   map[string]string // sensitive values asked for, by pointer
 }
 
 // decide is POST /approvals/{id}/decision.

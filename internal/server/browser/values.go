@@ -9,6 +9,7 @@ import (
 	"countersign/internal/approvals"
 	"countersign/internal/canon"
 	"countersign/internal/desk"
+	"countersign/internal/sealed"
 	"countersign/web/templates/parts"
 )
 
@@ -20,7 +21,7 @@ func params(a desk.Approval, unfold bool) parts.Values {
 	if a.Kind == approvals.KindDocument {
 		v.Caption, whole = "What is presented", a.Document
 	}
-	v.Rows = leaves(whole, address("/approvals/", a.ID)+"/value", a.Sensitive)
+	v.Rows = leaves(whole, address("/approvals/", a.ID)+"/value")
 	if a.Revision < 2 {
 		return v
 	}
@@ -48,8 +49,8 @@ func readable(pointer string) string {
 }
 
 // leaves lists a document leaf by leaf, in the order of its keys. Sensitive
-// ones show their length and a fingerprint.
-func leaves(raw json.RawMessage, copyURL string, sensitive []string) []parts.Value {
+// ones show the beginning of their commitment.
+func leaves(raw json.RawMessage, copyURL string) []parts.Value {
 	if len(raw) == 0 {
 		return nil
 	}
@@ -59,21 +60,30 @@ func leaves(raw json.RawMessage, copyURL string, sensitive []string) []parts.Val
 	}
 	var out []parts.Value
 	walk("", doc, func(pointer string, v any) {
+		if seal, ok := sealed.Of(v); ok {
+			out = append(out, parts.Value{Name: readable(pointer), Pointer: pointer, Type: "sensitive", Masked: true, Fingerprint: fingerprint(seal)})
+			return
+		}
 		row := parts.Value{Name: readable(pointer), Pointer: pointer, Type: typeWord(v), Text: plainLeaf(v)}
 		if copyURL != "" {
 			row.CopyURL = withQuery(copyURL, "path", pointer)
-		}
-		if slices.Contains(sensitive, pointer) {
-			row.Masked, row.Length, row.Fingerprint = true, len([]rune(row.Text)), canon.Digest([]byte(row.Text))[7:19]
-			row.Text, row.CopyURL = "", ""
 		}
 		out = append(out, row)
 	})
 	return out
 }
 
+// fingerprint is enough of a commitment to tell two values of a run apart.
+func fingerprint(c sealed.Commitment) string {
+	return strings.TrimPrefix(string(c), sealed.Prefix)[:12]
+}
+
 func walk(pointer string, v any, leaf func(string, any)) {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	if _, ok := sealed.Of(v); ok {
+		leaf(pointer, v)
+		return
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		keys := make([]string, 0, len(v))
@@ -157,6 +167,9 @@ func leafText(raw []byte) string {
 	}
 	if s, ok := v.(string); ok {
 		return s
+	}
+	if seal, ok := sealed.Of(v); ok {
+		return "hidden: sensitive, fingerprint " + fingerprint(seal)
 	}
 	return string(raw)
 }

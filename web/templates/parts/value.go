@@ -20,10 +20,10 @@ type Value struct {
 	Change string
 	Old    string
 
-	// Masked values show Length and Fingerprint instead of Text, which must
-	// then be empty. UnmaskURL is where a person with the right can read it.
+	// Masked values show the beginning of their commitment instead of Text,
+	// which must then be empty. UnmaskURL is where a person with the right
+	// asks for the value.
 	Masked      bool
-	Length      int // characters
 	Fingerprint string
 	UnmaskURL   string
 

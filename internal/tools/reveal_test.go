@@ -1,0 +1,116 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"countersign/internal/sealed"
+)
+
+const secretNote = "DE89 3704/0044"
+
+var (
+	noteSeal = sealed.Commitment(sealed.Prefix + strings.Repeat("5e", 32))
+	noteLeaf = `{"$commit":"` + string(noteSeal) + `"}`
+)
+
+func opensNote(_ context.Context, c sealed.Commitment) (any, error) {
+	if c != noteSeal {
+		return nil, errors.New("not here")
+	}
+	return secretNote, nil
+}
+
+// sealedNote is the refund's parameters with a sealed note.
+func sealedNote() []byte { return []byte(`{"amount":5,"note":` + noteLeaf + `,"order_id":"4180"}`) }
+
+func TestSend_SealedValuesArePutInPlaceAndAnEchoIsHidden(t *testing.T) {
+	src := edited(t, refundYAML, `body: {order: "${params.order_id}", amount: "${params.amount}", note: "${params.note}", pass: "p-${secret.BODY}"}`, `body: {whole: "${params.note}", text: "note: ${params.note}", secret: "${secret.SHOP_TOKEN} ${params.note}"}`)
+	src = edited(t, src, `/orders/${params.order_id}/refunds?token=${secret.QUERY}&o=${params.order_id}"`, `/refunds/${params.note}?n=${params.note}"`)
+	src = edited(t, src, `headers: {Authorization: "Bearer ${secret.SHOP_TOKEN}", X-Order`, `headers: {Authorization: "Bearer ${secret.SHOP_TOKEN}", X-Note: "${params.note}", X-Order`)
+	tool, w := compile(t, src), world(t)
+	var got, path, header string
+	cfg := server(t, func(rw http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got, path, header = string(b), r.URL.EscapedPath()+"?"+r.URL.RawQuery, r.Header.Get("X-Note")
+		rw.WriteHeader(201)
+		_, _ = rw.Write([]byte(`{"id":"re_1","state":"done","note":"` + secretNote + `","said":"about ` + secretNote + `"}`))
+	})
+	params := sealedNote()
+	f, err := tool.Freeze(params, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(f), secretNote) || strings.Count(string(f), string(noteSeal)) < 5 {
+		t.Fatalf("the frozen request: %s", f)
+	}
+	o := w.Send(t.Context(), tool, f, Sending{Key: "k1", Effect: "eff_1", Attempt: 1, Params: params, Config: cfg, Open: opensNote})
+	if o.Status != Confirmed {
+		t.Fatalf("outcome: %+v", o)
+	}
+	const escaped = "DE89%203704%2F0044"
+	if want := `"text":"note: ` + secretNote + `","whole":"` + secretNote + `"`; !strings.Contains(got, want) || !strings.Contains(got, " "+secretNote+`"`) {
+		t.Errorf("the target got %s", got)
+	}
+	if path != "/refunds/"+escaped+"?n="+escaped || header != secretNote {
+		t.Errorf("the target got %s and header %q", path, header)
+	}
+	if kept := string(o.Output) + string(o.Receipt.Body) + o.Message; strings.Contains(kept, secretNote) {
+		t.Errorf("the answer keeps the value: %s", kept)
+	}
+}
+
+func TestSend_WithoutTheValueNothingIsSent(t *testing.T) {
+	tool, w := compile(t, refundYAML), world(t)
+	asked := 0
+	cfg := server(t, func(http.ResponseWriter, *http.Request) { asked++ })
+	params := sealedNote()
+	f, err := tool.Freeze(params, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range map[string]Opener{"nobody opens": nil, "gone": func(context.Context, sealed.Commitment) (any, error) { return nil, errors.New("gone") }} {
+		o := w.Send(t.Context(), tool, f, Sending{Key: "k1", Effect: "eff_1", Attempt: 1, Params: params, Config: cfg, Open: open})
+		if o.Status != NotDone || o.Code != CodeSensitive || asked != 0 {
+			t.Errorf("%s: %+v, the target was asked %d times", name, o, asked)
+		}
+	}
+}
+
+func TestFreeze_SealedValuesWhereOthersCouldReadThem_AreRefused(t *testing.T) {
+	tool := compile(t, execYAML)
+	_, err := tool.Freeze([]byte(`{"service":`+noteLeaf+`}`), Config{})
+	if err == nil || !strings.Contains(err.Error(), "sensitive value") {
+		t.Errorf("an argument took a sealed value: %v", err)
+	}
+}
+
+func TestDescribe_HidesSealedValues(t *testing.T) {
+	tool := compile(t, edited(t, refundYAML, `summary: "`, `summary: "${params.note} `))
+	d, err := tool.Describe(sealedNote(), Config{})
+	if err != nil || !strings.Contains(d.Summary, sealed.Hidden) || strings.Contains(d.Summary, sealed.Mark) {
+		t.Errorf("summary %q, %v", d.Summary, err)
+	}
+}
+
+func TestHideOutput_MasksTheReceiptOfWhatIsSensitiveInTheOutput(t *testing.T) {
+	src := edited(t, refundYAML, "\neditable:", "\nsensitive_output: [/id]\neditable:")
+	tool, w := compile(t, src), world(t)
+	cfg := answering(t, 201, `{"id":"re_very_secret","state":"done","link":"/r/re_very_secret"}`)
+	p := prepared(t, tool, refundParams)
+	f, err := tool.Freeze(p, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := w.Send(t.Context(), tool, f, Sending{Key: "k1", Effect: "eff_1", Attempt: 1, Params: p, Config: cfg})
+	if o.Status != Confirmed || !strings.Contains(string(o.Output), "re_very_secret") {
+		t.Fatalf("outcome: %+v", o)
+	}
+	if kept := string(o.Receipt.Body) + o.Receipt.ExternalRef + o.ExternalRef + o.Message; strings.Contains(kept, "re_very_secret") {
+		t.Errorf("the receipt keeps the value: %s", kept)
+	}
+}
