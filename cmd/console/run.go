@@ -154,6 +154,9 @@ func showRun(w io.Writer, run engine.Run, asJSON bool) error {
 		if !f.Until.IsZero() {
 			fmt.Fprintf(&b, " until %s", f.Until.Format("2006-01-02 15:04:05 MST"))
 		}
+		if f.Who != "" {
+			fmt.Fprintf(&b, "\n  who:  %s", f.Who)
+		}
 		fmt.Fprintf(&b, "\n  next: %s\n", f.NextAction)
 	}
 	if run.Error != nil {

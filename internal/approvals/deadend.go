@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"countersign/internal/id"
 	"countersign/internal/store"
@@ -42,6 +43,36 @@ func (c *crowd) WithRole(ctx context.Context, q store.Querier, tenant, role stri
 	return all, err
 }
 
+// Reading is the book for one reading: it asks about each person once.
+func (b *Book) Reading() *Book { return New(newCrowd(b.people)) }
+
+// Deciders are the people who may still vote on a pending request as they are
+// now, or in a clause why nobody can complete it. Problem: not_found.
+func (b *Book) Deciders(ctx context.Context, q store.Querier, tenant string, request id.Approval) (can []Person, deadEnd string, err error) {
+	i, _, _, err := load(ctx, q, tenant, request)
+	if err != nil || i.Status != Pending {
+		return nil, "", err
+	}
+	people, err := b.candidates(ctx, q, tenant, i.law.Groups)
+	if err != nil {
+		return nil, "", err
+	}
+	votes, err := decisions(ctx, q, tenant, request, i.Revision)
+	if err != nil {
+		return nil, "", err
+	}
+	e := i.law.eligibility(people)
+	for _, p := range e.Can {
+		if !slices.ContainsFunc(standingOnly(votes), func(d DecisionRecord) bool { return d.Person == p.ID }) {
+			can = append(can, p)
+		}
+	}
+	return can, e.DeadEnd, nil
+}
+
+// Names joins the names of people for a sentence: five, and how many more.
+func Names(people []Person) string { return someNames(people) }
+
 // deadEnd says why nobody can complete what the law asks, with the people as
 // they are now; empty if it can be completed.
 func (b *Book) deadEnd(ctx context.Context, q store.Querier, tenant string, l law) (string, error) {
@@ -55,7 +86,7 @@ func (b *Book) deadEnd(ctx context.Context, q store.Querier, tenant string, l la
 // dead fills in which of the pending items nobody can complete now: what was
 // stored is how it was when the revision was made.
 func (b *Book) dead(ctx context.Context, q store.Querier, items []Item) error {
-	now := New(newCrowd(b.people))
+	now := b.Reading()
 	for n, i := range items {
 		if i.Status != Pending {
 			items[n].DeadEnd = ""
@@ -83,7 +114,7 @@ func (b *Book) DeadEnds(ctx context.Context, q store.Querier, tenant string) ([]
 	if err != nil {
 		return nil, err
 	}
-	now := New(newCrowd(b.people))
+	now := b.Reading()
 	var all []Item
 	for _, l := range laws {
 		why, err := now.deadEnd(ctx, q, tenant, l.law)
@@ -138,7 +169,7 @@ func (b *Book) deadEnds(ctx context.Context, q store.Querier, tenant string) (n 
 	if err != nil {
 		return 0, err
 	}
-	now := New(newCrowd(b.people))
+	now := b.Reading()
 	for _, l := range laws {
 		why, err := now.deadEnd(ctx, q, tenant, l.law)
 		if err != nil {

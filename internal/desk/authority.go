@@ -76,7 +76,10 @@ func require(p identity.Principal, capability, doing string) error {
 	return problem.New(problem.Forbidden, "forbidden", "You may not %s. People with the role %s can; ask an administrator if you should.", doing, rolesWith(capability))
 }
 
-func rolesWith(capability string) string {
+func rolesWith(capability string) string { return strings.Join(rolesThat(capability), " or ") }
+
+// rolesThat lists the roles that give a capability.
+func rolesThat(capability string) []string {
 	var roles []string
 	for role, caps := range granted {
 		if slices.Contains(caps, capability) {
@@ -84,7 +87,7 @@ func rolesWith(capability string) string {
 		}
 	}
 	slices.Sort(roles)
-	return strings.Join(roles, " or ")
+	return roles
 }
 
 // actor is p as the engine and the audit log name them.

@@ -47,7 +47,10 @@ func (d *Desk) StartRun(ctx context.Context, p identity.Principal, in StartRun) 
 		run, created, err = d.create(ctx, tx, p, w, in, nil)
 		return err
 	})
-	return run, created, err
+	if err != nil || created {
+		return run, created, err
+	}
+	return d.named(ctx, run), false, nil
 }
 
 // keyTaken refuses a run key of somebody else's run to a caller who may not
@@ -173,8 +176,10 @@ func (d *Desk) viewRun(ctx context.Context, p identity.Principal, ref string, fn
 // Run returns one run by id or `key:K`. Problems: not_found, forbidden.
 func (d *Desk) Run(ctx context.Context, p identity.Principal, ref string) (run engine.Run, err error) {
 	err = d.viewRun(ctx, p, ref, func(ctx context.Context, q store.Querier, r id.Run) error {
-		run, err = d.engine.Run(ctx, q, Tenant, r)
-		return err
+		if run, err = d.engine.Run(ctx, q, Tenant, r); err != nil {
+			return err
+		}
+		return d.nameWho(ctx, q, &run)
 	})
 	return run, err
 }
@@ -227,7 +232,10 @@ func (d *Desk) Runs(ctx context.Context, p identity.Principal, f RunQuery) (page
 	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
 		page.Items, page.Next, err = d.engine.Runs(ctx, q, engine.Filter{Tenant: Tenant, Status: f.Status, Workflow: f.Workflow, Initiator: f.Initiator,
 			Q: f.Text, Since: f.Since, Cursor: f.Cursor, Limit: limit(f.Limit)})
-		return err
+		if err != nil {
+			return err
+		}
+		return d.nameWho(ctx, q, each(page.Items)...)
 	})
 	return page, err
 }
@@ -274,7 +282,12 @@ func (d *Desk) Resume(ctx context.Context, p identity.Principal, ref string, exp
 	if err != nil {
 		return engine.Resumed{}, err
 	}
-	return d.engine.Resume(ctx, run, expected, actor(p))
+	resumed, err := d.engine.Resume(ctx, run, expected, actor(p))
+	if err != nil {
+		return resumed, err
+	}
+	resumed.Run = d.named(ctx, resumed.Run)
+	return resumed, nil
 }
 
 // operable resolves ref for a caller who may operate runs. The initiator of a
@@ -319,7 +332,11 @@ func (d *Desk) Drive(ctx context.Context, p identity.Principal, ref string, expe
 	if err != nil {
 		return engine.Run{}, err
 	}
-	return d.engine.DriveFrom(ctx, run, expected, actor(p))
+	driven, err := d.engine.DriveFrom(ctx, run, expected, actor(p))
+	if err != nil {
+		return driven, err
+	}
+	return d.named(ctx, driven), nil
 }
 
 // words checks a text that a person must write.

@@ -91,7 +91,7 @@ type Waiting struct {
 	Kind        string    `json:"kind"`
 	Path        string    `json:"path"`
 	Subject     string    `json:"subject"` // id of the request or the effect; may be empty
-	Who         string    `json:"who"`
+	Who         string    `json:"who"`     // who can act, by name: for the desk to fill in; empty: nobody needs to
 	Until       time.Time `json:"until,omitzero"`
 	ResumesWhen string    `json:"resumes_when"`
 	NextAction  string    `json:"next_action"`

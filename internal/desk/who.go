@@ -1,0 +1,101 @@
+package desk
+
+import (
+	"context"
+	"slices"
+
+	"countersign/internal/approvals"
+	"countersign/internal/engine"
+	"countersign/internal/id"
+	"countersign/internal/problem"
+	"countersign/internal/store"
+)
+
+// each points at the elements of a list.
+func each[T any](all []T) []*T {
+	out := make([]*T, len(all))
+	for i := range all {
+		out[i] = &all[i]
+	}
+	return out
+}
+
+// nameWho fills in who can act on what runs wait for: for a decision, whoever
+// may still give it; for a stopped run, the operators. A timer or another try
+// needs nobody.
+func (d *Desk) nameWho(ctx context.Context, q store.Querier, runs ...*engine.Run) error {
+	n := namer{desk: d, book: d.book.Reading()}
+	for _, r := range runs {
+		for i := range r.WaitingFor {
+			who, err := n.who(ctx, q, r.WaitingFor[i])
+			if err != nil {
+				return err
+			}
+			r.WaitingFor[i].Who = who
+		}
+	}
+	return nil
+}
+
+// named is nameWho for a run that something was just done with: that stands,
+// whether or not people can be named.
+func (d *Desk) named(ctx context.Context, run engine.Run) engine.Run {
+	err := d.db.View(ctx, func(ctx context.Context, q store.Querier) error { return d.nameWho(ctx, q, &run) })
+	if err != nil {
+		d.logger.Error("name who can act", "run", run.ID, "cause", err)
+	}
+	return run
+}
+
+// namer names people for one reading.
+type namer struct {
+	desk      *Desk
+	book      *approvals.Book
+	operators string // once asked
+}
+
+func (n *namer) who(ctx context.Context, q store.Querier, w engine.Waiting) (string, error) {
+	switch w.Kind {
+	case engine.WaitApproval:
+		return n.deciders(ctx, q, id.Approval(w.Subject))
+	case engine.WaitPerson, engine.WaitInput:
+		return n.operating(ctx, q)
+	}
+	return "", nil
+}
+
+func (n *namer) deciders(ctx context.Context, q store.Querier, request id.Approval) (string, error) {
+	can, deadEnd, err := n.book.Deciders(ctx, q, Tenant, request)
+	switch {
+	case problem.HasCode(err, "not_found"):
+		return "", nil // the check of the folder says so
+	case err != nil:
+		return "", err
+	case deadEnd != "":
+		return "nobody: " + deadEnd, nil
+	}
+	return approvals.Names(can), nil
+}
+
+// operating names who may operate runs.
+func (n *namer) operating(ctx context.Context, q store.Querier) (string, error) {
+	if n.operators != "" {
+		return n.operators, nil
+	}
+	var all []approvals.Person
+	for _, role := range rolesThat(capOperate) {
+		people, err := folk{n.desk.people}.WithRole(ctx, q, Tenant, role)
+		if err != nil {
+			return "", err
+		}
+		for _, p := range people {
+			if p.Active && !slices.ContainsFunc(all, func(o approvals.Person) bool { return o.ID == p.ID }) {
+				all = append(all, p)
+			}
+		}
+	}
+	if n.operators = approvals.Names(all); len(all) == 0 {
+		n.operators = "somebody with the role " + rolesWith(capOperate) + "; nobody has it"
+	}
+	return n.operators, nil
+}
