@@ -114,8 +114,9 @@ func (e *Engine) insert(ctx context.Context, tx *store.Tx, c Creation) (Run, err
 	if c.Key != "" {
 		key = c.Key
 	}
+	trace := newTrace()
 	err = tx.ExecOne(ctx, sqlPutRun, c.Tenant, string(run), key, c.Thread, c.Workflow.Name, c.Workflow.Version, c.Workflow.Digest,
-		encode(used), head, c.Initiator, c.InitiatorName, c.OnBehalfOf, string(input), string(c.Versions), newTrace(), e.o.Epoch, store.Micros(now))
+		encode(used), head, c.Initiator, c.InitiatorName, c.OnBehalfOf, string(input), string(c.Versions), trace, e.o.Epoch, store.Micros(now))
 	if err != nil {
 		return Run{}, fmt.Errorf("insert run: %w", err)
 	}
@@ -124,7 +125,11 @@ func (e *Engine) insert(ctx context.Context, tx *store.Tx, c Creation) (Run, err
 	if err != nil {
 		return Run{}, err
 	}
-	return oneRun(ctx, tx, "tenant = $1 AND id = $2", c.Tenant, string(run))
+	at := fromMicros(store.Micros(now))
+	return Run{ID: run, Tenant: c.Tenant, Key: c.Key, Thread: c.Thread, Workflow: c.Workflow.Name, WorkflowVersion: c.Workflow.Version,
+		WorkflowDigest: c.Workflow.Digest, Status: Queued, Version: 1, WaitingFor: []Waiting{}, Initiator: c.Initiator, InitiatorName: c.InitiatorName,
+		OnBehalfOf: c.OnBehalfOf, Input: input, Versions: c.Versions, TraceID: trace, WakeAt: at, CreatedAt: at, UpdatedAt: at,
+		head: head, tools: used, epoch: e.o.Epoch}, nil
 }
 
 // newTrace makes a W3C trace id: 32 hex digits.

@@ -80,8 +80,10 @@ func (e *Engine) take(ctx context.Context, tx *store.Tx, r *Run, by Actor) error
 	}
 	r.Lease = Lease{Owner: e.o.Owner, Until: now.Add(e.o.LeaseFor), Fence: r.Lease.Fence + 1}
 	r.Status, r.WaitingFor, r.Error, r.crashes, r.epoch = Running, []Waiting{}, nil, crashes, e.o.Epoch
-	if err := e.strand(ctx, tx, *r); err != nil {
-		return err
+	if before.Lease.Fence > 0 { // somebody drove it before
+		if err := e.strand(ctx, tx, *r); err != nil {
+			return err
+		}
 	}
 	tx.AfterCommit(func() { e.notify("runs", string(r.ID)) })
 	return e.recordClaim(ctx, tx, before, *r, by)

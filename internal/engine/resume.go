@@ -149,6 +149,9 @@ func (e *Engine) DriveFrom(ctx context.Context, run id.Run, expected int64, by A
 		}
 		if s != nil {
 			e.carry(ctx, s)
+			if s.left && Final(s.run.Status) {
+				return s.run, nil
+			}
 		}
 		r, err := e.find(context.WithoutCancel(ctx), run)
 		if err != nil || !e.soon(ctx, r) {
