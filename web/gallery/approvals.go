@@ -49,7 +49,7 @@ func pending() pages.ApprovalView {
 		Reason:  "The parcel was lost twice. The customer asked for the money back on 28 November and the carrier has confirmed the loss in writing.", ReasonAuthor: "billing-agent",
 		Policy: policy(), Digest: digest1, ParamsHash: digest2, Verify: "console approval show apr_71 --verify", SubjectURL: "/approvals/apr_71/subject",
 		Act: &pages.Act{May: true, Digest: digest1, Scope: "Decides revision 2 of this request and nothing else. You would be the second of two.",
-			Approve: "Approve refund", Reject: "Reject refund", Arm: "/approvals/apr_71?arm=" + digest1, Disarm: "/approvals/apr_71", Decide: "/approvals/apr_71/decision", Edit: "/approvals/apr_71/edit",
+			Approve: "Approve refund", Reject: "Reject refund", Disarm: "/approvals/apr_71", Decide: "/approvals/apr_71/decision", Edit: "/approvals/apr_71/edit",
 			Presets: []string{"The amount is wrong", "The wrong object", "Not needed any more", "I need to know more first"}},
 		Flow: []parts.Step{{Title: "Asked", State: "done", Time: minutes}, {Title: "Finance, 1 of 2", State: "done", Note: "Ben Okafor"}, {Title: "Finance, 2 of 2", State: "now", Note: "you or Lin Wei"}, {Title: "Checked again and sent", State: "todo"}},
 		Timeline: []parts.Moment{

@@ -28,6 +28,7 @@ func (b *Browser) approvalPage(c echo.Context, code int, f decisionForm) error {
 	if err != nil {
 		return err
 	}
+	f.from = origin(c)
 	v := b.approvalView(a, f, p)
 	v.Page = page
 	if v.Queue, v.Back, err = b.besides(c, a.ID); err != nil {
@@ -55,7 +56,7 @@ func (b *Browser) noteView(ctx context.Context, p identity.Principal, a desk.App
 // besides is the list the request was opened from, shown beside it where
 // there is room.
 func (b *Browser) besides(c echo.Context, current string) (parts.Queue, parts.Link, error) {
-	from := c.QueryParam("from")
+	from := origin(c)
 	title, list := "For me", lister(b.desk.Inbox)
 	switch from {
 	case "waiting":

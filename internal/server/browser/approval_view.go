@@ -17,13 +17,17 @@ import (
 // approvalView is a request in whatever state it is.
 func (b *Browser) approvalView(a desk.Approval, f decisionForm, p identity.Principal) pages.ApprovalView {
 	url := address("/approvals/", a.ID)
+	form := func(part string) string { return withQuery(url+part, "from", f.from) }
 	v := pages.ApprovalView{
 		ID: a.ID, URL: url, Status: status(a.Status), Revision: a.Revision, Clocks: b.clocks(a), Banner: f.banner, Diff: f.diff,
 		Document: a.Kind == approvals.KindDocument, Sentence: heading(a), Target: a.Target, Who: a.Initiator.Name, OnBehalf: a.OnBehalfOf, Unbound: a.OnBehalfOf != "",
 		Run: parts.Link{Text: a.Workflow + " " + shortID(a.Run), URL: address("/runs/", a.Run)}, Step: a.Step, Asked: b.at(a.CreatedAt), Attempts: a.PreviousRefusal,
 		Risk: a.Risk, Impact: a.Impact, Reversible: "Countersign cannot undo it.", Irreversible: true, Preview: b.preview(a), Params: params(a, f.armed == a.Digest), Request: document("The request as it will be sent; secrets by name", a.Request),
 		Reason: a.Reason, ReasonAuthor: a.Initiator.Name, Policy: policy(a), Digest: a.Digest, ParamsHash: a.ParamsHash, Verify: "console approval show " + a.ID + " --data DIR",
-		SubjectURL: url + "/subject", Timeline: b.timeline(a), Flow: flow(a), Comment: &pages.CommentForm{Action: url + "/comments", Value: f.comment, Error: f.remark},
+		SubjectURL: url + "/subject", Timeline: b.timeline(a), Flow: flow(a), Comment: &pages.CommentForm{Action: form("/comments"), Value: f.comment, Error: f.remark},
+	}
+	if f.from != "" {
+		v.Along = []parts.Hidden{{Name: "from", Value: f.from}}
 	}
 	sensitive(v.Params.Rows, a, f.shown, p)
 	if a.Tool != "" {
@@ -121,15 +125,17 @@ func policy(a desk.Approval) pages.Policy {
 var rejectPresets = []string{"Wrong target.", "Wrong amount or content.", "Not needed any more.", "I need to know more first."}
 
 func act(a desk.Approval, f decisionForm) *pages.Act {
-	url := address("/approvals/", a.ID)
+	form := func(part string, more ...string) string {
+		return withQuery(address("/approvals/", a.ID)+part, append(more, "from", f.from)...)
+	}
 	v := &pages.Act{May: a.Eligible.You, Digest: a.Digest, Scope: fmt.Sprintf("Approves revision %d of this request, exactly as shown above, and nothing else.", a.Revision),
-		Approve: "Approve", Reject: "Reject", Armed: f.armed == a.Digest && a.Eligible.You, Arm: withQuery(url, "arm", a.Digest), Disarm: url, Decide: url + "/decision",
+		Approve: "Approve", Reject: "Reject", Armed: f.armed == a.Digest && a.Eligible.You, Disarm: form(""), Decide: form("/decision"),
 		Presets: rejectPresets, Reason: f.reason, ReasonError: f.fault}
 	if verb, _, ok := strings.Cut(heading(a), " "); ok && a.Kind == approvals.KindAction {
 		v.Approve, v.Reject = "Approve "+strings.ToLower(verb), "Reject "+strings.ToLower(verb)
 	}
 	if len(a.Editable) > 0 && a.Eligible.You {
-		v.Edit = url + "/edit"
+		v.Edit = form("/edit")
 	}
 	if !a.Eligible.You {
 		v.WhyNot = "You cannot decide this"

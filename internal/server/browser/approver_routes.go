@@ -29,4 +29,4 @@ func (b *Browser) approverRoutes(g *echo.Group) {
 }
 
 // backToRequest leads from the address of a form to the page that holds it.
-func backToRequest(c echo.Context) error { return see(c, address("/approvals/", c.Param("id"))) }
+func backToRequest(c echo.Context) error { return see(c, requestURL(c, "")) }

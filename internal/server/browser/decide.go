@@ -15,6 +15,7 @@ import (
 // decisionForm is what a person typed on the page of a request, and why it
 // came back.
 type decisionForm struct {
+	from    string // the list it was opened from
 	armed   string // digest that was armed
 	reason  string
 	fault   string // beside the reason
@@ -37,7 +38,7 @@ func (b *Browser) decide(c echo.Context) error {
 	switch {
 	case p == nil:
 		say(c, "good", "You "+verdictWord(in.Verdict)+" it", after(decided))
-		return see(c, withQuery(address("/approvals/", c.Param("id")), "from", c.QueryParam("from")))
+		return see(c, requestURL(c, ""))
 	case p.Kind == problem.Invalid && p.Code == "invalid":
 		f := decisionForm{reason: in.Comment, fault: firstFault(p)}
 		if in.Verdict == approvals.VerdictApprove {
@@ -99,7 +100,7 @@ func (b *Browser) revoke(c echo.Context) error {
 		return b.approvalPage(c, edge.Status(p), decisionForm{revoke: firstFault(p), reason: c.FormValue("reason")})
 	}
 	say(c, "good", "The approval was taken back", "Nothing was sent. The request waits for a decision again, as a new revision.")
-	return see(c, address("/approvals/", c.Param("id")))
+	return see(c, requestURL(c, ""))
 }
 
 // comment is POST /approvals/{id}/comments.
@@ -111,5 +112,5 @@ func (b *Browser) comment(c echo.Context) error {
 		}
 		return b.approvalPage(c, edge.Status(p), decisionForm{remark: firstFault(p), comment: c.FormValue("comment")})
 	}
-	return see(c, address("/approvals/", c.Param("id")))
+	return see(c, requestURL(c, ""))
 }

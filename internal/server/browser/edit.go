@@ -47,8 +47,7 @@ func (b *Browser) editPage(c echo.Context, code int, fault *problem.Error, outco
 	if err != nil {
 		return err
 	}
-	url := address("/approvals/", a.ID)
-	v := pages.EditView{Page: page, Back: parts.Link{Text: heading(a), URL: url}, Action: url + "/edit", Sentence: heading(a), Risk: a.Risk, Digest: a.Digest, Revision: a.Revision,
+	v := pages.EditView{Page: page, Back: parts.Link{Text: heading(a), URL: requestURL(c, "")}, Action: requestURL(c, "/edit"), Sentence: heading(a), Risk: a.Risk, Digest: a.Digest, Revision: a.Revision,
 		Fixed:   fixed(a),
 		Comment: parts.Field{Name: "comment", Label: "Why the change", Kind: "text", Value: c.FormValue("comment"), Max: 2000, Error: faultAt(fault, "/comment")}}
 	for _, f := range fields {
@@ -144,7 +143,7 @@ func (b *Browser) saveEdit(c echo.Context, in desk.Edit) error {
 		return b.editRefused(c, p, err)
 	}
 	say(c, "good", fmt.Sprintf("Saved as revision %d", next.Revision), "Earlier decisions no longer count for it.")
-	return see(c, address("/approvals/", c.Param("id")))
+	return see(c, requestURL(c, ""))
 }
 
 // editRefused shows the form again with what was typed.

@@ -45,12 +45,12 @@ func (b *Browser) execution(a desk.Approval, f decisionForm, p identity.Principa
 			x.Next = &parts.Link{Text: "Say what happened", URL: address("/effects/", string(e.ID))}
 		}
 	}
-	b.offerRevoke(x, a, state, p)
+	b.offerRevoke(x, a, state, f.from, p)
 	return x
 }
 
 // offerRevoke says whether the approval can still be taken back.
-func (b *Browser) offerRevoke(x *pages.Execution, a desk.Approval, state string, p identity.Principal) {
+func (b *Browser) offerRevoke(x *pages.Execution, a desk.Approval, state, from string, p identity.Principal) {
 	if state != engine.Prepared || !a.StartedAt.IsZero() || engine.Final(a.RunStatus) {
 		if a.Effect != nil && !a.Effect.SentAt.IsZero() {
 			x.RevokeNote = "It started on " + b.at(a.Effect.SentAt).Absolute + "; it can no longer be taken back."
@@ -62,7 +62,7 @@ func (b *Browser) offerRevoke(x *pages.Execution, a desk.Approval, state string,
 		voted = voted || d.Person.ID == string(p.Person) && d.Revision == a.Revision
 	}
 	if voted || desk.May(p, "operate") {
-		x.Revoke, x.RevokeNote = address("/approvals/", a.ID)+"/revoke", "It has not started: you can still take it back."
+		x.Revoke, x.RevokeNote = withQuery(address("/approvals/", a.ID)+"/revoke", "from", from), "It has not started: you can still take it back."
 	}
 }
 

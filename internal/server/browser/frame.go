@@ -45,11 +45,25 @@ func place(c echo.Context) string {
 	if !strings.HasPrefix(path, "/approvals/") {
 		return path
 	}
-	switch from := c.QueryParam("from"); from {
-	case "waiting", "decisions", "approvals":
+	if from := origin(c); from != "" {
 		return "/" + from
 	}
 	return "/inbox"
+}
+
+// origin is the list a request was opened from, or "" where nobody said.
+func origin(c echo.Context) string {
+	switch from := c.QueryParam("from"); from {
+	case "inbox", "waiting", "decisions", "approvals":
+		return from
+	}
+	return ""
+}
+
+// requestURL is a page or a form of the request the address names. The list it
+// was opened from goes along, so that the way back stays the same.
+func requestURL(c echo.Context, part string) string {
+	return withQuery(address("/approvals/", c.Param("id"))+part, "from", origin(c))
 }
 
 // rail is the places of the console, with the server's counts.

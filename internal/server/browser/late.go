@@ -44,9 +44,13 @@ func formPage(c echo.Context) string {
 		return "/runs/new"
 	case strings.HasPrefix(route, "/tokens/"), strings.HasPrefix(route, "/sessions/"), strings.HasPrefix(route, "/account/"):
 		return "/account"
-	case route == "/approvals/:id/edit", route == "/definitions/explain":
+	case route == "/approvals/:id/edit":
+		return requestURL(c, "/edit")
+	case strings.HasPrefix(route, "/approvals/:id/"):
+		return requestURL(c, "")
+	case route == "/definitions/explain":
 		return path
-	case len(part) > 2 && (part[0] == "approvals" || part[0] == "runs" || part[0] == "effects"):
+	case len(part) > 2 && (part[0] == "runs" || part[0] == "effects"):
 		return "/" + part[0] + "/" + part[1]
 	}
 	return "/" + part[0]

@@ -15,6 +15,8 @@ type ApprovalView struct {
 
 	ID  string
 	URL string // of this page without query
+	// Along goes with the form that arms: the list the page was opened from.
+	Along []parts.Hidden
 
 	// 1. The strip.
 	Status    parts.Status
@@ -155,7 +157,6 @@ type Act struct {
 	// Armed is set by ?arm=<digest> when that is still the digest: the page
 	// then shows everything unfolded and the confirm step.
 	Armed          bool
-	Arm            string // GET URL of the page armed, without script
 	Disarm         string
 	Decide         string // POST URL
 	Edit           string // GET URL of the edit page
