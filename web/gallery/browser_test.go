@@ -15,6 +15,7 @@ import (
 
 	"countersign/web/gallery"
 	"countersign/web/static"
+	"countersign/web/templates/parts"
 
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
@@ -244,6 +245,29 @@ func TestBrowser_AChangeDisarmsAndKeepsWhatIsTyped(t *testing.T) {
 	do(t, ctx, chromedp.Click(chromedp.CSS("#approval > .pill")))
 	holds(t, ctx, `document.querySelector('#approval').dataset.digest.startsWith('sha256:0000') && !document.querySelector('#arm').disabled`)
 	holds(t, ctx, `document.querySelector('#reject textarea').value === 'because'`)
+}
+
+// The clock that ticks says what the server says, to the word.
+func TestBrowser_TheClockSpeaksAsTheServer(t *testing.T) {
+	s := newStage(t)
+	ctx := browser(t, 1440, 1000)
+	do(t, ctx, chromedp.Navigate(s.URL+"/approval-pending"))
+	holds(t, ctx, `document.querySelector('#connection.is-live')`)
+	distances := []time.Duration{
+		2 * time.Second, 90 * time.Second, 59*time.Minute + 30*time.Second, time.Hour + 30*time.Second, time.Hour + 90*time.Second, 2*time.Hour + 59*time.Minute + 30*time.Second,
+		3*time.Hour + 30*time.Minute, 23*time.Hour + 30*time.Minute, 47*time.Hour + 59*time.Minute, 49 * time.Hour, 401*24*time.Hour - time.Hour,
+		-2 * time.Second, -90 * time.Second, -30*time.Hour - 30*time.Minute, -72*time.Hour - time.Minute}
+	for i, d := range distances {
+		value[any](t, ctx, fmt.Sprintf(`{
+			const clock = document.querySelector('.clock').cloneNode(true), at = clock.querySelector('time');
+			at.dataset.ticks = %q;
+			at.dateTime = new Date(Date.now() + %d).toISOString();
+			document.querySelector('#strip').append(clock);
+		}`, fmt.Sprint(i), d.Milliseconds()))
+	}
+	for i, d := range distances {
+		holds(t, ctx, fmt.Sprintf(`document.querySelector('time[data-ticks="%d"]').textContent === %q`, i, parts.Relative(d)))
+	}
 }
 
 func TestBrowser_WithoutScriptTheConfirmStepIsAPage(t *testing.T) {

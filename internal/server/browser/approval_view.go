@@ -83,7 +83,7 @@ func within(s string) string {
 	if err != nil {
 		return s + " after approval"
 	}
-	return distance(d) + " after approval"
+	return parts.Distance(d) + " after approval"
 }
 
 func (b *Browser) preview(a desk.Approval) *pages.Preview {

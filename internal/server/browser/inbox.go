@@ -127,9 +127,9 @@ func (b *Browser) queueRow(a desk.Approval, from string) parts.QueueRow {
 	}
 	if !a.DecideBy.IsZero() {
 		left := a.DecideBy.Sub(now())
-		row.LeftTime, row.Left, row.Urgent = b.at(a.DecideBy), distance(left)+" left", left < time.Hour
+		row.LeftTime, row.Left, row.Urgent = b.at(a.DecideBy), parts.Distance(left)+" left", left < time.Hour
 		if left <= 0 {
-			row.Left = distance(-left) + " overdue"
+			row.Left = parts.Distance(-left) + " overdue"
 		}
 	}
 	if a.Eligible.DeadEnd != "" {

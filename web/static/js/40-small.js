@@ -1,11 +1,24 @@
 // Countdown, copy, and what each region needs after it was put in place.
-const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { style: 'short' });
+// distance and relative say how far away an instant is in the same words as
+// the server (parts.Distance, parts.Relative).
+function distance(seconds) {
+  const minutes = Math.trunc(seconds / 60), hours = Math.trunc(minutes / 60);
+  if (minutes < 1) return `${Math.trunc(seconds)} s`;
+  if (hours < 1) return `${minutes} min`;
+  if (hours >= 48) return `${Math.trunc(hours / 24)} days`;
+  return hours < 3 && minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+}
+
+function relative(left) {
+  if (Math.abs(left) < 5) return 'now';
+  return left < 0 ? `${distance(-left)} ago` : `in ${distance(left)}`;
+}
 
 function tick() {
   for (const t of all('time[data-ticks]')) {
     const left = (new Date(t.dateTime) - Date.now()) / 1000;
-    const [unit, size] = Math.abs(left) < 120 ? ['second', 1] : Math.abs(left) < 7200 ? ['minute', 60] : Math.abs(left) < 172800 ? ['hour', 3600] : ['day', 86400];
-    t.textContent = relative.format(Math.trunc(left / size), unit);
+    const words = relative(left);
+    if (t.textContent !== words) t.textContent = words;
     t.closest('.clock').classList.toggle('passed', left < 0);
   }
 }
