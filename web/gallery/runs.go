@@ -43,8 +43,8 @@ func run() pages.RunView {
 			{URL: "/approvals/apr_70", Title: "Publish the page reports/2026-W49", Revision: 1, Status: parts.Status{Code: "rejected", Word: "rejected"}, Digest: digest2, By: "Ben Okafor", At: hours},
 			{URL: "/approvals/apr_72", Title: "Publish the page reports/2026-W49", Revision: 1, Status: parts.Status{Code: "pending", Word: "pending"}, Digest: digest1}},
 		Points: []pages.PointRow{
-			{Version: 14, URL: "/runs/run_71/checkpoints/14", Event: "action_proposed", Path: "publish", By: "console@host, fence 3", At: minutes, Digest: digest1},
-			{Version: 13, URL: "/runs/run_71/checkpoints/13", Event: "call_done", Path: "make_plan", By: "console@host, fence 3", At: minutes, Digest: digest2}},
+			{Version: 14, URL: "/runs/run_71/checkpoints/14", Event: "asks for approval", Path: "publish", By: "console@host, fence 3", At: minutes, Digest: digest1},
+			{Version: 13, URL: "/runs/run_71/checkpoints/13", Event: "completed", Path: "make_plan", By: "console@host, fence 3", At: minutes, Digest: digest2}},
 		Audit: entryRows()[:2],
 		Facts: []parts.Fact{{Name: "Run", Text: "run_71", Mono: true}, {Name: "Started by", Text: "planner-bot for Ben Okafor"}, {Name: "Started", Time: hours}, {Name: "Last progress", Time: minutes}, {Name: "Model", Text: "planner-7"}, {Name: "Prompt", Text: "weekly 4"}, {Name: "Trace", Text: "4bf92f3577b34da6a3ce929d0e0e4736", Mono: true}, {Name: "Driver", Text: "nobody drives it now"}},
 		Input: &parts.JSON{Title: "Input", Text: "{\"folder\":\".\",\"week\":\"2026-W49\"}"}}

@@ -41,7 +41,7 @@ func (b *Browser) checkpointView(run engine.Run, all []engine.Checkpoint, i int)
 	p := all[i]
 	url := address("/runs/", string(run.ID))
 	v := pages.CheckpointView{Back: parts.Link{Text: "Run " + runName(run), URL: url}, Version: p.Version, Of: int64(len(all)), Event: document("Event", p.Event),
-		Facts: []parts.Fact{{Name: "Event", Text: eventKind(p)}, {Name: "Step", Text: p.Path}, {Name: "At", Time: b.at(p.CreatedAt)}, {Name: "By", Text: creator(p.Creator), Mono: true},
+		Facts: []parts.Fact{{Name: "Event", Text: eventWords(p)}, {Name: "Step", Text: p.Path}, {Name: "At", Time: b.at(p.CreatedAt)}, {Name: "By", Text: creator(p.Creator), Mono: true},
 			{Name: "Digest", Digest: p.Digest}, {Name: "Previous", Digest: p.Previous}, {Name: "Engine", Text: fmt.Sprintf("%s, state schema %d", p.Engine, p.Schema)}}}
 	if i > 0 {
 		v.Previous = fmt.Sprintf("%s/checkpoints/%d", url, p.Version-1)

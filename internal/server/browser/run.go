@@ -171,7 +171,7 @@ func (b *Browser) effectRow(e engine.Effect) pages.EffectRow {
 }
 
 func (b *Browser) pointRow(r engine.Run, p engine.Checkpoint) pages.PointRow {
-	return pages.PointRow{Version: p.Version, URL: fmt.Sprintf("/runs/%s/checkpoints/%d", r.ID, p.Version), Event: eventKind(p), Path: p.Path, By: creator(p.Creator), At: b.at(p.CreatedAt), Digest: p.Digest}
+	return pages.PointRow{Version: p.Version, URL: fmt.Sprintf("/runs/%s/checkpoints/%d", r.ID, p.Version), Event: eventWords(p), Path: p.Path, By: creator(p.Creator), At: b.at(p.CreatedAt), Digest: p.Digest}
 }
 
 func creator(c engine.Creator) string {

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"countersign/internal/desk"
@@ -89,13 +88,4 @@ func waitState(path string, r engine.Run) (state, word string) {
 		return "wait", status(r.Status).Word
 	}
 	return "now", "running"
-}
-
-// eventKind is what a checkpoint recorded.
-func eventKind(p engine.Checkpoint) string {
-	var e struct{ Kind string }
-	if json.Unmarshal(p.Event, &e) != nil || e.Kind == "" {
-		return "?"
-	}
-	return e.Kind
 }
