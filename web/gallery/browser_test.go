@@ -191,7 +191,7 @@ func TestBrowser_ApprovingTakesTwoStepsInPlace(t *testing.T) {
 	holds(t, ctx, `!document.querySelector('#confirm').hidden && document.querySelector('#choose').hidden && document.activeElement.id === 'confirm-title'`)
 	holds(t, ctx, `!document.querySelector('#confirm-button').disabled`)
 	press(t, ctx, "Escape")
-	holds(t, ctx, `document.querySelector('#confirm').hidden && document.activeElement.id === 'arm'`)
+	holds(t, ctx, `document.querySelector('#confirm').hidden && document.activeElement.id === 'choose'`)
 	value[any](t, ctx, `document.activeElement.blur()`)
 	press(t, ctx, "a")
 	holds(t, ctx, `!document.querySelector('#confirm').hidden`)

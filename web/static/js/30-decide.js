@@ -14,13 +14,15 @@ function arm() {
   one('#confirm-title').focus({ preventScroll: true });
 }
 
+// disarm puts the focus before the buttons, on none of them: the key that
+// disarmed would press it.
 function disarm(focus = true) {
   const act = one('#act.armed');
   if (!act) return false;
   one('#choose').hidden = false;
   one('#confirm').hidden = true;
   act.classList.remove('armed');
-  if (focus) one('#arm')?.focus({ preventScroll: true });
+  if (focus) one('#choose').focus({ preventScroll: true });
   return true;
 }
 
