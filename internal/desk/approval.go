@@ -40,7 +40,7 @@ func (d *Desk) wholeView(ctx context.Context, q store.Querier, s stored, p ident
 	fills := []func(context.Context, store.Querier, approvals.Request, identity.Principal, *Approval) error{
 		d.fillEligible, d.fillHistory, d.fillRefusal, d.fillOutcome}
 	if !s.unreadable {
-		fills = append(fills, d.fillMeanwhile, d.fillChanges)
+		fills = append(fills, d.fillMeanwhile, d.fillChanges, d.fillLabels)
 	}
 	for _, fill := range fills {
 		if err := fill(ctx, q, s.Request, p, &out); err != nil {

@@ -35,7 +35,7 @@ func formField(f schema.Field) FormField {
 	if f.HasDefault {
 		out.Default = plain(f.Default)
 	}
-	out.Hint = joined(out.Hint, bounds(f))
+	out.Hint = joined(joined(out.Hint, bounds(f)), example(f))
 	return out
 }
 
@@ -59,10 +59,17 @@ func bounds(f schema.Field) string {
 		return "at least " + f.Minimum
 	case f.Maximum != "":
 		return "at most " + f.Maximum
-	case f.Pattern != "":
-		return "like " + f.Pattern
 	}
 	return ""
+}
+
+// example is the schema's own first example. A pattern is for machines: it
+// stands in the error alone.
+func example(f schema.Field) string {
+	if len(f.Examples) == 0 {
+		return ""
+	}
+	return "for example " + plain(f.Examples[0])
 }
 
 func joined(a, b string) string {

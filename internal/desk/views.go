@@ -149,6 +149,8 @@ type Approval struct {
 	StartedAt       time.Time       `json:"started_at,omitzero"`
 	UpdatedAt       time.Time       `json:"updated_at"`
 	Subject         json.RawMessage `json:"-"`
+	ParamLabels     []Label         `json:"-"` // how the leaves of the parameters are read
+	PreviewLabels   []Label         `json:"-"` // how those of the preview are
 }
 
 // ActionView is the whole story of a proposed action, for the program that

@@ -29,6 +29,8 @@ type Field struct {
 	Required           bool
 	ReadOnly           bool
 	WriteOnly          bool
+	Money              string // x-money: a whole number in the smallest unit of a currency, a code ("EUR") or the pointer of one ("/currency")
+	Examples           []any
 	Default            any
 	HasDefault         bool
 	Multiline          bool // text of several lines: x-multiline, a text media type, or room for more than multilineFrom characters
@@ -122,7 +124,7 @@ func (s *Schema) Fields(pointer string) []Field {
 func (f *Field) take(m map[string]any) {
 	f.types(m["type"])
 	for key, into := range map[string]*string{
-		"title": &f.Title, "description": &f.Description, "pattern": &f.Pattern, "format": &f.Format,
+		"title": &f.Title, "description": &f.Description, "pattern": &f.Pattern, "format": &f.Format, "x-money": &f.Money,
 	} {
 		if text, ok := m[key].(string); ok && *into == "" {
 			*into = text
@@ -145,6 +147,9 @@ func (f *Field) take(m map[string]any) {
 	}
 	if list, ok := m["enum"].([]any); ok && f.Enum == nil {
 		f.Enum = plain(list).([]any)
+	}
+	if list, ok := m["examples"].([]any); ok && f.Examples == nil {
+		f.Examples = plain(list).([]any)
 	}
 	if v, ok := m["const"]; ok && !f.HasConst {
 		f.Const, f.HasConst = plain(v), true

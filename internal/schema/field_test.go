@@ -97,6 +97,15 @@ func TestField_TellsWhatAFormNeeds(t *testing.T) {
 	}
 }
 
+func TestField_TakesMoneyAndExamples(t *testing.T) {
+	s := compile(t, "{properties: {a: {type: integer, x-money: /currency, examples: [125, 5]}, b: {$ref: \"#/$defs/m\", x-money: USD}}, $defs: {m: {type: integer, x-money: EUR}}}")
+	a, _ := s.Field("/a")
+	b, _ := s.Field("/b")
+	if got := fmt.Sprint(a.Money, a.Examples, b.Money); got != "/currency[125 5]USD" {
+		t.Errorf("money and examples are %s", got)
+	}
+}
+
 func TestField_FollowsRefsAndHints(t *testing.T) {
 	s := compile(t, `
 properties:

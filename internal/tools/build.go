@@ -53,6 +53,7 @@ type readingCode struct {
 	http  *httpCode
 	check *expr.Condition
 	pin   *expr.Expr
+	shown *schema.Schema // of a preview: nil where it says nothing
 }
 
 // fault reports something wrong at a JSON Pointer into the definition.
@@ -312,6 +313,7 @@ func (b *builder) reading(pointer string, r *readingSpec) *readingCode {
 		http:  b.http(pointer+"/http", r.HTTP, false),
 		check: b.condition(pointer+"/check", r.Check, httpNames...),
 		pin:   b.expr(pointer+"/pin", r.Pin, httpNames...),
+		shown: b.schema(pointer+"/output", r.Output, schema.Options{}),
 	}
 }
 

@@ -17,6 +17,14 @@ import (
 // Params returns the schema of the parameters.
 func (t *Tool) Params() *schema.Schema { return t.code.params }
 
+// PreviewSchema returns the schema that names what a preview shows, or nil.
+func (t *Tool) PreviewSchema() *schema.Schema {
+	if t.code.preview == nil {
+		return nil
+	}
+	return t.code.preview.shown
+}
+
 // OutputSchema returns the schema of the output, or nil.
 func (t *Tool) OutputSchema() *schema.Schema { return t.code.output }
 

@@ -222,8 +222,8 @@ func (r reader) reading(n *strictyaml.Node, judged bool) *readingSpec {
 		return nil
 	}
 	if !judged {
-		m := n.Map(r.p, "http")
-		return &readingSpec{HTTP: r.http(m.Need("http"))}
+		m := n.Map(r.p, "http", "output")
+		return &readingSpec{HTTP: r.http(m.Need("http")), Output: m.Get("output").JSON(r.p)}
 	}
 	m := n.Map(r.p, "http", "check", "pin")
 	return &readingSpec{HTTP: r.http(m.Need("http")), Check: r.text(m, "check"), Pin: r.text(m, "pin")}

@@ -94,11 +94,13 @@ type reconcileSpec struct {
 	Settle   duration  `json:"settle_ms"`
 }
 
-// readingSpec is a precondition or a preview; a preview has no check and no pin.
+// readingSpec is a precondition or a preview; a preview has no check and no
+// pin, and alone may say how its answer is read.
 type readingSpec struct {
-	HTTP  *httpSpec `json:"http"`
-	Check string    `json:"check,omitzero"`
-	Pin   string    `json:"pin,omitzero"`
+	HTTP   *httpSpec `json:"http"`
+	Check  string    `json:"check,omitzero"`
+	Pin    string    `json:"pin,omitzero"`
+	Output any       `json:"output,omitzero"` // JSON Schema of the answer; it names, it refuses nothing
 }
 
 type compensateSpec struct {

@@ -14,8 +14,8 @@ func params() parts.Values {
 		Compare: []parts.Link{{Text: "revision 1"}, {Text: "last executed call", URL: "?against=last"}, {Text: "defaults", URL: "?against=default"}},
 		Rows: []parts.Value{
 			{Name: "order_id", Pointer: "/order_id", Title: "Order", Type: "text", Text: "8841", Origin: "input.order_id", CopyURL: "/approvals/apr_71/value?path=/order_id"},
-			{Name: "amount", Pointer: "/amount", Title: "Amount in cents", Type: "integer", Text: "124000", Old: "142000", Change: "changed", Origin: "edited by Ben Okafor", CopyURL: "/approvals/apr_71/value?path=/amount"},
-			{Name: "currency", Pointer: "/currency", Type: "text", Text: "EUR", Origin: "steps.order.output.currency"},
+			{Name: "amount", Pointer: "/amount", Title: "Amount", Hint: "In the smallest unit of the currency", Type: "integer", Text: "124000", Old: "142000", Reading: "1240.00 EUR", OldReading: "1420.00 EUR", Change: "changed", Origin: "edited by Ben Okafor", CopyURL: "/approvals/apr_71/value?path=/amount"},
+			{Name: "currency", Pointer: "/currency", Title: "Currency", Hint: "Of the order", Type: "text", Text: "EUR", Origin: "steps.order.output.currency"},
 			{Name: "note", Pointer: "/note", Type: "text", Text: "Refund for order 8841", Origin: "workflow", CopyURL: "/approvals/apr_71/value?path=/note"},
 			{Name: "account", Pointer: "/account", Type: "integer", Text: "2916334247900527532", Origin: "steps.order.output.account"},
 			{Name: "card_ref", Pointer: "/card_ref", Type: "text", Masked: true, Fingerprint: "7c1e40d9b2f1", UnmaskURL: "#", Origin: "steps.order.output.card_ref"},

@@ -14,7 +14,7 @@ import (
 var prose = map[string]bool{"bdi": true, "time": true, "code": true, "a": true, "strong": true, "span": true, "del": true, "ins": true}
 
 // apart are classes whose parts the style sheet keeps apart.
-var apart = regexp.MustCompile(`\b(hash|act-bar|confirm-facts|revisions|compare|chip|tag|row-|badge|escape|under|soft|sr|value-title|stage-|clock|rail|brand|group-need|fold|glimpse|count|node|diff-|choice|person-name|person-who|people|posture|connection|masked|title-line|document-title|step-)`)
+var apart = regexp.MustCompile(`\b(hash|act-bar|confirm-facts|revisions|compare|chip|tag|row-|badge|escape|under|soft|sr|value-name|reading|stored|stage-|clock|rail|brand|group-need|fold|glimpse|count|node|diff-|choice|person-name|person-who|people|posture|connection|masked|title-line|document-title|step-)`)
 
 func edgeRunes(n *html.Node) (first, last rune) {
 	s := raw(n)

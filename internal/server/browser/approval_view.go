@@ -29,7 +29,7 @@ func (b *Browser) approvalView(a desk.Approval, f decisionForm, p identity.Princ
 	if f.from != "" {
 		v.Along = []parts.Hidden{{Name: "from", Value: f.from}}
 	}
-	sensitive(v.Params.Rows, a, f.shown, p)
+	sensitive(v.Params.Rows, a, f, p)
 	if a.Tool != "" {
 		v.Tool = parts.Link{Text: fmt.Sprintf("%s %d", a.Tool, a.ToolVersion), URL: fmt.Sprintf("/definitions/tool/%s/%d", a.Tool, a.ToolVersion)}
 	}
@@ -43,7 +43,7 @@ func (b *Browser) approvalView(a desk.Approval, f decisionForm, p identity.Princ
 		v.Draft = f.reason
 	} else if a.Why != "" && a.Status == "pending" && a.Revision > 1 {
 		v.Banner = &parts.Notice{Tone: "info", Title: fmt.Sprintf("This is revision %d", a.Revision), Text: a.Why}
-		v.Diff = diffValues("What changed", fmt.Sprintf("revision %d", a.Revision-1), a.Changes)
+		v.Diff = diffValues("What changed", fmt.Sprintf("revision %d", a.Revision-1), a.Changes, a.ParamLabels)
 	}
 	if a.Alarm != "" && f.banner == nil {
 		v.Banner = &parts.Notice{Tone: "bad", Title: "The record of this request was changed", Text: a.Alarm}
@@ -90,7 +90,7 @@ func (b *Browser) preview(a desk.Approval) *pages.Preview {
 	if len(a.Preview) == 0 && a.PreviewError == "" {
 		return nil
 	}
-	return &pages.Preview{Failed: a.PreviewError, At: b.at(a.PreviewAt), Values: parts.Values{Caption: "Measured at the target", Rows: leaves(a.Preview, "")}}
+	return &pages.Preview{Failed: a.PreviewError, At: b.at(a.PreviewAt), Values: parts.Values{Caption: "Measured at the target", Short: true, Rows: labelled(leaves(a.Preview, ""), a.PreviewLabels)}}
 }
 
 func policy(a desk.Approval) pages.Policy {

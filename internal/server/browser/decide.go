@@ -87,7 +87,7 @@ func seenDiff(p *problem.Error) *parts.Values {
 			changes = append(changes, desk.Change{Pointer: c.Pointer, Old: c.Old, New: c.New})
 		}
 	}
-	return diffValues("What changed while you were looking", "the page you decided on", changes)
+	return diffValues("What changed while you were looking", "the page you decided on", changes, nil)
 }
 
 // revoke is POST /approvals/{id}/revoke.

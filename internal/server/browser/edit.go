@@ -81,7 +81,7 @@ func fixed(a desk.Approval) parts.Values {
 
 func editOutcome(a desk.Approval, o desk.EditOutcome) *pages.EditOutcome {
 	out := &pages.EditOutcome{Sentence: o.Summary, Save: fmt.Sprintf("Save as revision %d", o.Revision), Policy: explained(desk.Explanation{Effect: o.Effect, Rule: o.Rule, Groups: o.Groups})}
-	if d := diffValues("What would change", fmt.Sprintf("revision %d", a.Revision), o.Changes); d != nil {
+	if d := diffValues("What would change", fmt.Sprintf("revision %d", a.Revision), o.Changes, a.ParamLabels); d != nil {
 		out.Diff = *d
 	}
 	switch o.Effect {

@@ -27,18 +27,18 @@ func (b *Browser) reveal(c echo.Context) error {
 
 // sensitive offers the sensitive values among the rows to whoever may see
 // them, and shows those that were asked for.
-func sensitive(rows []parts.Value, a desk.Approval, shown map[string]string, p identity.Principal) {
+func sensitive(rows []parts.Value, a desk.Approval, f decisionForm, p identity.Principal) {
 	for i := range rows {
 		r := &rows[i]
 		if !r.Masked {
 			continue
 		}
-		if text, ok := shown[r.Pointer]; ok {
+		if text, ok := f.shown[r.Pointer]; ok {
 			r.Masked, r.Text, r.Origin = false, text, "sensitive: shown to you once, and recorded"
 			continue
 		}
 		if a.Eligible.You || desk.May(p, "audit:read") {
-			r.UnmaskURL = address("/approvals/", a.ID) + "/reveal"
+			r.UnmaskURL = withQuery(address("/approvals/", a.ID)+"/reveal", "from", f.from)
 		}
 	}
 }

@@ -23,6 +23,7 @@ func params(a desk.Approval, unfold bool) parts.Values {
 	}
 	v.Rows = leaves(whole, address("/approvals/", a.ID)+"/value")
 	if a.Revision < 2 {
+		v.Rows = labelled(v.Rows, a.ParamLabels)
 		return v
 	}
 	v.Against = fmt.Sprintf("revision %d", a.Revision-1)
@@ -41,6 +42,7 @@ func params(a desk.Approval, unfold bool) parts.Values {
 			v.Rows[i].Change, v.Rows[i].Old = "changed", leafText(ch.Old)
 		}
 	}
+	v.Rows = labelled(v.Rows, a.ParamLabels)
 	return v
 }
 
@@ -140,7 +142,7 @@ func plainLeaf(v any) string {
 }
 
 // diffValues is a table of differences.
-func diffValues(caption, against string, changes []desk.Change) *parts.Values {
+func diffValues(caption, against string, changes []desk.Change, labels []desk.Label) *parts.Values {
 	v := &parts.Values{Caption: caption, Against: against}
 	for _, ch := range changes {
 		row := parts.Value{Name: readable(strings.TrimPrefix(ch.Pointer, "/params")), Pointer: ch.Pointer, Text: leafText(ch.New), Old: leafText(ch.Old), Change: "changed"}
@@ -155,6 +157,7 @@ func diffValues(caption, against string, changes []desk.Change) *parts.Values {
 	if len(v.Rows) == 0 {
 		return nil
 	}
+	v.Rows = labelled(v.Rows, labels)
 	return v
 }
 

@@ -1,6 +1,10 @@
 package parts
 
-import "countersign/web/visible"
+import (
+	"slices"
+
+	"countersign/web/visible"
+)
 
 // Value is one named value as it will be used, exactly. Objects and lists
 // are given leaf by leaf: {"items":[{"sku":"a"}]} is one Value with Name
@@ -9,11 +13,16 @@ type Value struct {
 	Name    string // the path of the leaf, readable; untrusted
 	Pointer string // JSON Pointer (RFC 6901), shown on request
 	Title   string // the schema's title; may be empty
+	Hint    string // the schema's description; may be empty
 	Type    string // "text", "integer", "yes or no", "empty list", …
 	// Text is the value: a string without quotes, anything else in its stored
 	// (RFC 8785) form. Untrusted.
-	Text   string
-	Origin string // where it came from: "input.amount", "edited by Ana Ruiz", "default of the tool"
+	Text string
+	// Reading says the value as people write it, "125.00 EUR", beside the
+	// exact Text; OldReading likewise of Old. May be empty.
+	Reading    string
+	OldReading string
+	Origin     string // where it came from: "input.amount", "edited by Ana Ruiz", "default of the tool"
 
 	// Change says how it differs from what Values.Against names: "", added,
 	// changed, removed. Old is the value there; untrusted.
@@ -43,6 +52,11 @@ type Values struct {
 	// MustOpen makes the script keep Approve off until every folded value
 	// was opened: set for high and critical risk.
 	MustOpen bool
+}
+
+// traced reports whether it is known of any row where it came from.
+func (v Values) traced() bool {
+	return slices.ContainsFunc(v.Rows, func(r Value) bool { return r.Origin != "" })
 }
 
 // Folded counts the values shown folded.

@@ -1,6 +1,10 @@
 package parts
 
-import "countersign/web/visible"
+import (
+	"strings"
+
+	"countersign/web/visible"
+)
 
 func foldMark(r Value) string { return foldSize(r) + ": show" }
 
@@ -12,10 +16,13 @@ func foldSize(r Value) string {
 }
 
 func span(v Values) string {
-	if v.Short {
+	switch {
+	case v.Short:
 		return "2"
+	case v.traced():
+		return "4"
 	}
-	return "4"
+	return "3"
 }
 
 func changeWord(change, against string) string {
@@ -55,4 +62,9 @@ func diffWord(mark byte) string {
 		return "added: "
 	}
 	return ""
+}
+
+// sameWord reports whether a title says no more than the name does.
+func sameWord(title, name string) bool {
+	return strings.EqualFold(title, strings.ReplaceAll(name, "_", " "))
 }

@@ -1,0 +1,100 @@
+package desk
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"countersign/internal/approvals"
+	"countersign/internal/canon"
+	"countersign/internal/identity"
+	"countersign/internal/schema"
+	"countersign/internal/sealed"
+	"countersign/internal/store"
+)
+
+// Label says how one leaf of a document is read.
+type Label struct {
+	Pointer     string
+	Title, Hint string // of the schema; may be empty
+	Currency    string // of a whole number that counts its smallest unit: "EUR"; else empty
+}
+
+// fillLabels adds how the tool's schemas name what is asked and measured. A
+// request without a tool, or whose tool is gone, has no labels.
+func (d *Desk) fillLabels(ctx context.Context, q store.Querier, r approvals.Request, _ identity.Principal, out *Approval) error {
+	if r.ToolDigest == "" {
+		return nil
+	}
+	t, err := d.defs.Tool(ctx, q, Tenant, r.ToolDigest)
+	if err != nil {
+		return nil // the page is complete without, and says elsewhere that the tool is gone
+	}
+	out.ParamLabels, out.PreviewLabels = labels(t.Params(), out.Params), labels(t.PreviewSchema(), out.Preview)
+	return nil
+}
+
+// labels lists the leaves of a document in the order of its schema. What the
+// schema does not declare follows, by name, without words.
+func labels(s *schema.Schema, raw json.RawMessage) []Label {
+	doc, err := canon.Value(raw)
+	if s == nil || len(raw) == 0 || err != nil {
+		return nil
+	}
+	l := labeller{schema: s, doc: doc}
+	l.walk("", doc)
+	return l.found
+}
+
+type labeller struct {
+	schema *schema.Schema
+	doc    any
+	found  []Label
+}
+
+func (l *labeller) walk(pointer string, v any) {
+	if _, ok := sealed.Of(v); ok {
+		l.leaf(pointer)
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		var names []string
+		for _, f := range l.schema.Fields(pointer) {
+			if _, there := v[f.Name]; there {
+				names = append(names, f.Name)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		for _, name := range names {
+			l.walk(canon.Join(pointer, name), v[name])
+		}
+	case []any:
+		for i, x := range v {
+			l.walk(canon.Join(pointer, fmt.Sprint(i)), x)
+		}
+	default:
+		l.leaf(pointer)
+	}
+}
+
+func (l *labeller) leaf(pointer string) {
+	f, _ := l.schema.Field(pointer)
+	l.found = append(l.found, Label{Pointer: pointer, Title: f.Title, Hint: f.Description, Currency: l.currency(f.Money)})
+}
+
+// currency is what x-money names: a code, or the pointer of one.
+func (l *labeller) currency(money string) string {
+	if money == "" || money[0] != '/' {
+		return money
+	}
+	v, _ := canon.Get(l.doc, money)
+	code, _ := v.(string)
+	return code
+}
