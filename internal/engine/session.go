@@ -135,7 +135,7 @@ func (s *session) define(ctx context.Context, q store.Querier, c chain) error {
 // missing reports whether an error of the library says that there is no such
 // definition, rather than that it could not be read now.
 func missing(err error) bool {
-	return errors.Is(err, store.ErrNotFound) || problem.From(err).Kind == problem.NotFound
+	return err != nil && (errors.Is(err, store.ErrNotFound) || problem.From(err).Kind == problem.NotFound)
 }
 
 // why turns what verification found into the failure the run is blocked with.
