@@ -259,7 +259,7 @@ type effectListCmd struct {
 }
 
 func (c effectListCmd) Run(ctx context.Context, e env) error {
-	var page desk.Page[engine.Effect]
+	var page desk.Page[desk.EffectView]
 	err := c.read(ctx, e,
 		func(h *client) error { return h.call(ctx, "GET", "/effects?status=unknown", nil, &page) },
 		func(i *instance.Instance) (err error) {
@@ -272,9 +272,15 @@ func (c effectListCmd) Run(ctx context.Context, e env) error {
 	if c.JSON {
 		return printJSON(e.out, page)
 	}
-	return table(e.out, "EFFECT\tRUN\tSTEP\tTOOL\tSENT\tKEY", page.Items, func(x engine.Effect) string {
-		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", x.ID, x.Run, x.Path, x.Tool, x.SentAt.Format("2006-01-02 15:04:05"), x.Key)
+	err = table(e.out, "EFFECT\tRUN\tSTEP\tTOOL\tSENT\tKEY", page.Items, func(x desk.EffectView) string {
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", x.ID, x.Run, x.Path, x.Tool, x.SentAt.Format(instantForm), x.Key)
 	})
+	for _, x := range page.Items {
+		if x.Said != "" {
+			fmt.Fprintf(e.out, "%s: %s\n", x.ID, printable(x.Said))
+		}
+	}
+	return err
 }
 
 type effectResolveCmd struct {
@@ -283,19 +289,37 @@ type effectResolveCmd struct {
 	ID       string `arg:"" help:"Effect id."`
 	Outcome  string `help:"What happened." enum:"happened,did_not_send_again,did_not_stop,give_up" required:""`
 	Evidence string `help:"How you know." required:""`
+	Receipt  string `help:"What the target answered, with happened: JSON, or a file of JSON. It becomes the step's output."`
+	JSON     bool   `help:"As JSON."`
 }
 
 func (c effectResolveCmd) Run(ctx context.Context, e env) error {
-	var out engine.Effect
+	in := desk.Resolve{Outcome: c.Outcome, Evidence: c.Evidence}
+	wire := map[string]any{"outcome": c.Outcome, "evidence": c.Evidence}
+	if c.Receipt != "" {
+		receipt, err := jsonOrFile(c.Receipt)
+		if err != nil {
+			return err
+		}
+		in.Receipt, wire["receipt"] = receipt, receipt
+	}
+	var out desk.EffectView
 	err := deciding{place: c.place, person: c.person, ID: c.ID}.as(ctx, e,
 		func(h *client) error {
-			return h.call(ctx, "POST", path.Join("/effects", escape(c.ID), "resolve"), map[string]any{"outcome": c.Outcome, "evidence": c.Evidence}, &out)
+			return h.call(ctx, "POST", path.Join("/effects", escape(c.ID), "resolve"), wire, &out)
 		},
 		func(i *instance.Instance, p identity.Principal) (err error) {
-			out, err = i.Desk.Resolve(ctx, p, c.ID, desk.Resolve{Outcome: c.Outcome, Evidence: c.Evidence})
+			out, err = i.Desk.Resolve(ctx, p, c.ID, in)
 			return err
 		})
 	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(e.out, out)
+	}
+	if out.Status == engine.Unknown {
+		_, err = fmt.Fprintf(e.out, "%s is still unknown: %s\n", out.ID, printable(out.Said))
 		return err
 	}
 	_, err = fmt.Fprintf(e.out, "%s is %s; resume its run to go on: console run resume %s\n", out.ID, out.Status, out.Run)

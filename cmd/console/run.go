@@ -84,7 +84,7 @@ func jsonOrFile(s string) (json.RawMessage, error) {
 	}
 	raw, err := os.ReadFile(s)
 	if err != nil {
-		return nil, fmt.Errorf("the input is neither JSON nor a readable file: %w", err)
+		return nil, fmt.Errorf("it is neither JSON nor a readable file: %w", err)
 	}
 	return raw, nil
 }

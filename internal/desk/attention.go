@@ -24,6 +24,9 @@ func (d *Desk) Attention(ctx context.Context, p identity.Principal) (out []engin
 		if out, err = d.engine.Attention(ctx, q, Tenant); err != nil {
 			return err
 		}
+		if err := d.halfSaid(ctx, q, out); err != nil {
+			return err
+		}
 		dead, err := d.book.DeadEnds(ctx, q, Tenant)
 		for _, i := range dead {
 			out = append(out, deadEnd(i))
@@ -31,6 +34,28 @@ func (d *Desk) Attention(ctx context.Context, p identity.Principal) (out []engin
 		return err
 	})
 	return out, err
+}
+
+// halfSaid puts what one person said of an unknown effect in place of what is
+// next, where a second person must say it too.
+func (d *Desk) halfSaid(ctx context.Context, q store.Querier, all []engine.Attention) error {
+	for i, a := range all {
+		if a.Effect == "" {
+			continue
+		}
+		e, err := d.engine.Effect(ctx, q, Tenant, a.Effect)
+		if err != nil {
+			return err
+		}
+		v, err := d.effectView(ctx, q, e)
+		if err != nil {
+			return err
+		}
+		if v.Said != "" {
+			all[i].Next = v.Said
+		}
+	}
+	return nil
 }
 
 func deadEnd(i approvals.Item) engine.Attention {

@@ -12,7 +12,7 @@ import (
 
 // EffectList lists the effects of a status. Only unknown ones are listed
 // across runs; a run lists its own.
-func (d *Desk) EffectList(ctx context.Context, p identity.Principal, f EffectQuery) (page Page[engine.Effect], err error) {
+func (d *Desk) EffectList(ctx context.Context, p identity.Principal, f EffectQuery) (page Page[EffectView], err error) {
 	if err := require(p, capRunsRead, "read effects"); err != nil {
 		return page, err
 	}
@@ -20,39 +20,34 @@ func (d *Desk) EffectList(ctx context.Context, p identity.Principal, f EffectQue
 		return page, problem.New(problem.Invalid, "invalid_query", "Effects are listed across runs only when unknown.").At("status", "must be unknown")
 	}
 	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
-		page.Items, err = d.engine.UnknownEffects(ctx, q, Tenant)
+		all, err := d.engine.UnknownEffects(ctx, q, Tenant)
+		for _, e := range all {
+			v, err := d.effectView(ctx, q, e)
+			if err != nil {
+				return err
+			}
+			page.Items = append(page.Items, v)
+		}
 		return err
 	})
 	return page, err
 }
 
-// Effect returns one ledger row. Problems: not_found, forbidden.
-func (d *Desk) Effect(ctx context.Context, p identity.Principal, ref string) (e engine.Effect, err error) {
+// Effect returns one ledger row with what people said of it. Problems:
+// not_found, forbidden.
+func (d *Desk) Effect(ctx context.Context, p identity.Principal, ref string) (v EffectView, err error) {
 	if err := require(p, capRunsRead, "read effects"); err != nil {
-		return e, err
+		return v, err
 	}
 	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
-		e, err = d.engine.Effect(ctx, q, Tenant, id.Effect(ref))
+		e, err := d.engine.Effect(ctx, q, Tenant, id.Effect(ref))
+		if err != nil {
+			return err
+		}
+		v, err = d.effectView(ctx, q, e)
 		return err
 	})
-	return e, err
-}
-
-// Resolve records a person's word on an unknown effect, with evidence, and
-// lets the run go on accordingly. Problems: forbidden, invalid, conflict,
-// not_found.
-func (d *Desk) Resolve(ctx context.Context, p identity.Principal, ref string, in Resolve) (engine.Effect, error) {
-	if err := require(p, capOperate, "settle unknown effects"); err != nil {
-		return engine.Effect{}, err
-	}
-	if p.Kind != identity.KindPerson {
-		return engine.Effect{}, problem.New(problem.Forbidden, "not_a_person", "Only a person can say what happened.")
-	}
-	evidence, err := words("/evidence", in.Evidence, commentCharsMax)
-	if err != nil {
-		return engine.Effect{}, err
-	}
-	return d.engine.Resolve(ctx, id.Effect(ref), engine.Resolution{Outcome: in.Outcome, Evidence: evidence, Receipt: in.Receipt}, actor(p))
+	return v, err
 }
 
 // Asked is what a target said when it was asked about an effect now.
@@ -77,7 +72,7 @@ func (d *Desk) AskTarget(ctx context.Context, p identity.Principal, ref string) 
 
 // EffectStory is a ledger row with what a page shows beside it.
 type EffectStory struct {
-	Effect   engine.Effect
+	Effect   EffectView
 	Request  []byte // JSON: what was sent, secrets by name, sensitive values sealed
 	Summary  string // what it was about
 	CanQuery bool
@@ -93,7 +88,11 @@ func (d *Desk) EffectStory(ctx context.Context, p identity.Principal, ref string
 		return out, err
 	}
 	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
-		if out.Effect, err = d.engine.Effect(ctx, q, Tenant, id.Effect(ref)); err != nil {
+		e, err := d.engine.Effect(ctx, q, Tenant, id.Effect(ref))
+		if err != nil {
+			return err
+		}
+		if out.Effect, err = d.effectView(ctx, q, e); err != nil {
 			return err
 		}
 		out.Request = out.Effect.Request()

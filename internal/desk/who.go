@@ -2,7 +2,6 @@ package desk
 
 import (
 	"context"
-	"slices"
 
 	"countersign/internal/approvals"
 	"countersign/internal/engine"
@@ -51,7 +50,7 @@ func (d *Desk) named(ctx context.Context, run engine.Run) engine.Run {
 type namer struct {
 	desk      *Desk
 	book      *approvals.Book
-	operators string // once asked
+	operators string // in words, once asked
 }
 
 func (n *namer) who(ctx context.Context, q store.Querier, w engine.Waiting) (string, error) {
@@ -82,17 +81,9 @@ func (n *namer) operating(ctx context.Context, q store.Querier) (string, error) 
 	if n.operators != "" {
 		return n.operators, nil
 	}
-	var all []approvals.Person
-	for _, role := range rolesThat(capOperate) {
-		people, err := folk{n.desk.people}.WithRole(ctx, q, Tenant, role)
-		if err != nil {
-			return "", err
-		}
-		for _, p := range people {
-			if p.Active && !slices.ContainsFunc(all, func(o approvals.Person) bool { return o.ID == p.ID }) {
-				all = append(all, p)
-			}
-		}
+	all, err := n.desk.operators(ctx, q)
+	if err != nil {
+		return "", err
 	}
 	if n.operators = approvals.Names(all); len(all) == 0 {
 		n.operators = "somebody with the role " + rolesWith(capOperate) + "; nobody has it"

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
 	"countersign/internal/id"
+	"countersign/internal/store"
 )
 
 // The statuses of an effect (DESIGN section 6).
@@ -88,4 +90,9 @@ type Resolution struct {
 	Outcome  string          // Happened, DidNotSendAgain, DidNotStop, GiveUp
 	Evidence string          // how they know; needed
 	Receipt  json.RawMessage // with Happened: becomes the step's output; may be empty
+
+	// Agree, unless nil, is asked in the transaction, once nothing else stands
+	// against it. It says whether the effect moves now; what it wrote is kept
+	// where it does not, and nothing is on an error.
+	Agree func(context.Context, *store.Tx, Effect) (moves bool, err error)
 }

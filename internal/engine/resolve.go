@@ -104,6 +104,11 @@ func (e *Engine) resolve(ctx context.Context, tx *store.Tx, effect id.Effect, r 
 	if err := e.resolvable(run, eff, r, tx); err != nil {
 		return Effect{}, err
 	}
+	if r.Agree != nil {
+		if moves, err := r.Agree(ctx, tx, eff); err != nil || !moves {
+			return eff, err
+		}
+	}
 	if len(r.Receipt) > 0 {
 		if output, err = e.sealReceipt(ctx, tx, eff, output); err != nil {
 			return Effect{}, err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"countersign/internal/desk"
 	"countersign/internal/engine"
@@ -45,6 +46,9 @@ func (b *Browser) effectView(s desk.EffectStory, f effectForm, may bool) pages.E
 	e := s.Effect
 	v := pages.EffectView{Back: parts.Link{Text: "Run " + runName(s.Run), URL: address("/runs/", string(s.Run.ID))}, ID: string(e.ID), Sentence: s.Summary, Status: status(e.Status),
 		Facts: b.effectFacts(s), Request: document("Request that was sent", s.Request), Answer: f.answer}
+	for i, said := range e.Statements {
+		v.Facts = append(v.Facts, parts.Fact{Name: fmt.Sprintf("%d of %d said", i+1, e.Needed), Text: said.Person.Name + " on " + b.at(said.At).Absolute + ": " + choiceTitle(said.Outcome) + ". " + said.Evidence})
+	}
 	for _, l := range e.Late {
 		v.Evidence = append(v.Evidence, pages.EvidenceRow{Kind: l.Kind, By: l.By, At: b.at(l.At), Body: document("", l.Body)})
 	}
@@ -60,7 +64,7 @@ func (b *Browser) effectView(s desk.EffectStory, f effectForm, may bool) pages.E
 	default:
 		v.CannotAsk = e.Tool + " declares no way to ask what happened."
 	}
-	v.Notice = &parts.Notice{Tone: "unknown", Title: "Nobody knows whether it happened", Text: e.Message}
+	v.Notice = &parts.Notice{Tone: "unknown", Title: "Nobody knows whether it happened", Text: strings.TrimSpace(e.Message + " " + e.Said)}
 	if !may {
 		v.WhyNot = "Operators can say what happened."
 		return v
@@ -69,7 +73,7 @@ func (b *Browser) effectView(s desk.EffectStory, f effectForm, may bool) pages.E
 	v.Text = parts.Field{Name: "evidence", Label: "How do you know?", Hint: "what you looked at and what it showed; kept for ever", Kind: "multiline", Value: f.evidence, Required: true, Error: faultAt(f.fault, "/evidence")}
 	v.Receipt = parts.Field{Name: "receipt", Label: "What the target answered, if you have it", Hint: "JSON; becomes the step's output when it happened", Kind: "json", Value: f.receipt, Error: faultAt(f.fault, "/receipt")}
 	if f.fault != nil {
-		v.Notice = &parts.Notice{Tone: "bad", Title: f.fault.Message}
+		v.Notice = &parts.Notice{Tone: "bad", Title: f.fault.Message, Text: e.Said}
 	}
 	return v
 }
@@ -86,6 +90,16 @@ func choices(chosen string) []pages.Choice {
 		all[i].Selected = all[i].Value == chosen
 	}
 	return all
+}
+
+// choiceTitle is a word a person gave, as its choice is called.
+func choiceTitle(outcome string) string {
+	for _, c := range choices("") {
+		if c.Value == outcome {
+			return c.Title
+		}
+	}
+	return outcome
 }
 
 func (b *Browser) effectFacts(s desk.EffectStory) []parts.Fact {
@@ -129,11 +143,15 @@ func (b *Browser) resolveEffect(c echo.Context) error {
 	}
 	effect, err := b.desk.Resolve(c.Request().Context(), who(c), c.Param("id"), in)
 	if f.fault = problem.From(err); f.fault != nil {
-		if f.fault.Kind != problem.Invalid && f.fault.Kind != problem.Malformed {
+		if f.fault.Kind != problem.Invalid && f.fault.Kind != problem.Malformed && f.fault.Code != "statement_differs" {
 			return err
 		}
 		return b.effectPage(c, edge.Status(f.fault), f)
 	}
-	say(c, "good", "Recorded", "The effect is "+status(effect.Status).Word+". The run goes on accordingly.")
+	if effect.Status == engine.Unknown {
+		say(c, "good", "Recorded", effect.Said)
+	} else {
+		say(c, "good", "Recorded", "The effect is "+status(effect.Status).Word+". The run goes on accordingly.")
+	}
 	return see(c, address("/effects/", c.Param("id")))
 }
