@@ -82,6 +82,8 @@ var outside = map[string][]string{
 	"github.com/a-h/templ":                  {"web/*", "internal/server/browser"},
 	"cel.dev/cel-go":                        {"internal/expr"},
 	"github.com/santhosh-tekuri/jsonschema": {"internal/schema"},
+	"github.com/emersion/go-smtp":           {"internal/tools"},
+	"github.com/emersion/go-sasl":           {"internal/tools"},
 	"go.yaml.in/yaml/v3":                    {"internal/strictyaml"},
 	"github.com/alecthomas/kong":            {"cmd/console"},
 	"net/http":                              {"internal/tools", "internal/server", "internal/server/*", "internal/demo", "internal/demo/*", "internal/notify", "cmd/console", "web/static", "bench", "e2e", "internal/engine/enginetest"},

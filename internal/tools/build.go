@@ -27,6 +27,7 @@ type code struct {
 	http                    *httpCode
 	exec                    *execCode
 	file                    *fileCode
+	smtp                    *smtpCode
 	reconcile               *reconcileCode
 	precondition, preview   *readingCode
 }
@@ -159,12 +160,15 @@ func (b *builder) transport() (string, time.Duration) {
 	if b.s.File != nil {
 		found, timeout = append(found, File), b.s.File.Timeout
 	}
+	if b.s.SMTP != nil {
+		found, timeout = append(found, SMTP), b.s.SMTP.Timeout
+	}
 	if len(found) != 1 {
 		where := ""
 		if len(found) > 1 {
 			where = "/" + found[1]
 		}
-		b.fault(where, 0, "a tool has exactly one of http, exec and file; this one has %d", len(found))
+		b.fault(where, 0, "a tool has exactly one of http, exec, file and smtp; this one has %d", len(found))
 		return "", 0
 	}
 	return found[0], timeout.Duration()
@@ -190,6 +194,9 @@ func (b *builder) body(transport string) code {
 	}
 	if s.File != nil {
 		c.file = b.file("/file", s.File)
+	}
+	if s.SMTP != nil {
+		c.smtp = b.smtp("/smtp", s.SMTP)
 	}
 	c.returns = b.value("/returns", s.Returns, answer...)
 	b.idempotency(transport)

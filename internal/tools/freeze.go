@@ -105,6 +105,8 @@ func (t *Tool) request(params json.RawMessage, vars map[string]any) (*Request, e
 		return r, err
 	case Exec:
 		return t.code.exec.resolve(params, vars)
+	case SMTP:
+		return t.code.smtp.resolve(vars)
 	default:
 		return t.code.file.resolve(vars)
 	}

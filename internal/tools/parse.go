@@ -65,7 +65,7 @@ type reader struct{ p *strictyaml.Problems }
 
 func (r reader) tool(root *strictyaml.Node) spec {
 	m := root.Map(r.p, "format", "tool", "version", "semantic_version", "title", "effect", "risk", "params", "output",
-		"returns", "summary", "target", "impact", "reversible", "editable", "sensitive", "sensitive_output", "http", "exec", "file",
+		"returns", "summary", "target", "impact", "reversible", "editable", "sensitive", "sensitive_output", "http", "exec", "file", "smtp",
 		"idempotency", "reconcile", "precondition", "preview", "compensate")
 	s := spec{
 		Type: compiledType, Format: m.Need("format").Int(r.p),
@@ -74,7 +74,7 @@ func (r reader) tool(root *strictyaml.Node) spec {
 		Params: m.Need("params").JSON(r.p), Output: m.Get("output").JSON(r.p), Returns: m.Get("returns").JSON(r.p),
 		Summary: m.Need("summary").String(r.p), Target: m.Need("target").String(r.p), Impact: r.text(m, "impact"),
 		Editable: m.Get("editable").Strings(r.p), Sensitive: m.Get("sensitive").Strings(r.p), SensitiveOutput: m.Get("sensitive_output").Strings(r.p),
-		HTTP: r.http(m.Get("http")), Exec: r.exec(m.Get("exec")), File: r.file(m.Get("file")),
+		HTTP: r.http(m.Get("http")), Exec: r.exec(m.Get("exec")), File: r.file(m.Get("file")), SMTP: r.smtp(m.Get("smtp")),
 		Reconcile: r.reconcile(m.Get("reconcile")), Precondition: r.reading(m.Get("precondition"), true),
 		Preview: r.reading(m.Get("preview"), false), Compensate: r.compensate(m.Get("compensate")),
 	}
@@ -169,6 +169,20 @@ func (r reader) file(n *strictyaml.Node) *fileSpec {
 		return s
 	}
 	s.Path, s.Content = m.Need("path").String(r.p), m.Need("content").String(r.p)
+	return s
+}
+
+func (r reader) smtp(n *strictyaml.Node) *smtpSpec {
+	if n == nil {
+		return nil
+	}
+	m := n.Map(r.p, "server", "tls", "user", "password", "from", "to", "subject", "text", "timeout")
+	s := &smtpSpec{Server: m.Need("server").String(r.p), TLS: r.text(m, "tls"), User: r.text(m, "user"), Password: r.text(m, "password"),
+		From: m.Need("from").String(r.p), To: m.Need("to").Strings(r.p), Subject: m.Need("subject").String(r.p), Text: m.Need("text").String(r.p),
+		Timeout: r.duration(m, "timeout", httpTimeoutDefault)}
+	if s.TLS == "" {
+		s.TLS = tlsStart
+	}
 	return s
 }
 

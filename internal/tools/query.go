@@ -40,7 +40,7 @@ func (w *World) ask(ctx context.Context, t *Tool, f Frozen, s Sending) Answer {
 
 // busy reports whether a try of the effect still runs here.
 func (w *World) busy(t *Tool, s Sending) (bool, error) {
-	if t.Transport == HTTP || w.LockDir == "" {
+	if t.Transport == HTTP || t.Transport == SMTP || w.LockDir == "" {
 		return false, nil
 	}
 	return w.StillRunning(s.Effect)

@@ -44,6 +44,8 @@ type Request struct {
 	Path    string       `json:"path,omitzero"`
 	Content *string      `json:"content,omitzero"`
 	Collect *collectSpec `json:"collect,omitzero"`
+
+	Mail *Mail `json:"mail,omitzero"` // smtp
 }
 
 // Part is a piece of text, or the name of a secret or the commitment of a

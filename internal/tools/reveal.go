@@ -47,6 +47,18 @@ func (r *Request) reveal(ctx context.Context, open Opener, m *mask) (*Request, e
 			return nil, err
 		}
 	}
+	if r.Mail != nil {
+		m := *r.Mail
+		for _, text := range []*string{&m.Subject, &m.Text} {
+			if *text, err = sealed.Text(*text, value); err != nil {
+				return nil, err
+			}
+		}
+		if hasControl(m.Subject) {
+			return nil, errors.New("a sensitive value does not fit the subject: it holds a line break or another control character")
+		}
+		out.Mail = &m
+	}
 	if r.Content != nil {
 		text, err := sealed.Text(*r.Content, value)
 		if err != nil {

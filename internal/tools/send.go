@@ -65,6 +65,8 @@ func (w *World) carry(ctx context.Context, t *Tool, f Frozen, s Sending) Outcome
 		return w.carryHTTP(ctx, t, r, s, vars)
 	case Exec:
 		return w.carryExec(ctx, t, r, s, vars)
+	case SMTP:
+		return w.carrySMTP(ctx, t, r, s, vars)
 	}
 	return w.carryFile(ctx, t, r, s, vars)
 }

@@ -30,6 +30,7 @@ type spec struct {
 	HTTP            *httpSpec        `json:"http,omitzero"`
 	Exec            *execSpec        `json:"exec,omitzero"`
 	File            *fileSpec        `json:"file,omitzero"`
+	SMTP            *smtpSpec        `json:"smtp,omitzero"`
 	Idempotency     *idempotencySpec `json:"idempotency,omitzero"`
 	Reconcile       *reconcileSpec   `json:"reconcile,omitzero"`
 	Precondition    *readingSpec     `json:"precondition,omitzero"`

@@ -14,7 +14,7 @@ type Tool struct {
 	Title           string
 	Write           bool            // changes the world; otherwise safe to repeat
 	Risk            string          // low, medium, high, critical
-	Transport       string          // http, exec, file
+	Transport       string          // http, exec, file, smtp
 	Digest          string          // of Compiled
 	Compiled        json.RawMessage // canonical countersign.tool/1; Load gives the same tool back
 	Editable        []string        // JSON Pointers into params that an approver may change
@@ -34,6 +34,7 @@ const (
 	HTTP = "http"
 	Exec = "exec"
 	File = "file"
+	SMTP = "smtp"
 )
 
 // Config are the operator's settings that definitions may name as
