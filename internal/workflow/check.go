@@ -121,7 +121,7 @@ func (c *checker) identify() {
 func (c *checker) step(i int) {
 	st, at := &c.form.Steps[i], fmt.Sprintf("/steps/%d", i)
 	c.titled(at+"/title", st.Title)
-	if !slices.Contains([]Kind{Call, Action, Gate, Set, Sleep}, st.Kind) {
+	if !slices.Contains([]Kind{Call, Action, Gate, Ask, Set, Sleep}, st.Kind) {
 		if st.Kind != "" {
 			c.fault(at, "there is no step kind %q", st.Kind)
 		}
@@ -132,6 +132,7 @@ func (c *checker) step(i int) {
 	c.limits(st, at)
 	c.rules(i, st, at)
 	c.guards(i, st, at)
+	c.asks(st, at)
 	c.steps = append(c.steps, c.compile(i, st, at))
 }
 

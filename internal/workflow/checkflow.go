@@ -20,14 +20,19 @@ func (c *checker) rules(i int, st *formStep, at string) {
 	if _, ok := st.OnError[defaultClass]; !ok {
 		c.fault(at+"/on_error", "on_error has no default")
 	}
-	if st.Kind == Action || st.Kind == Gate {
-		for key, r := range map[string]*Rule{"/on_reject": st.OnReject, "/on_expire": st.OnExpire} {
-			if r == nil {
-				c.fault(at+key, "the rule is missing")
-				continue
-			}
-			c.rule(i, at+key, *r, DoEnd)
-		}
+	c.ending(i, at+"/on_reject", st.OnReject, st.rejects())
+	c.ending(i, at+"/on_expire", st.OnExpire, st.expires())
+}
+
+// ending checks the rule for a no or for silence, which a step has or has not.
+func (c *checker) ending(i int, pointer string, r *Rule, needed bool) {
+	switch {
+	case r == nil && needed:
+		c.fault(pointer, "the rule is missing")
+	case r != nil && !needed:
+		c.fault(pointer, "the step has no such rule")
+	case r != nil:
+		c.rule(i, pointer, *r, DoEnd)
 	}
 }
 
@@ -158,8 +163,10 @@ func (c *checker) around(gate, action int, id string) {
 	for i := range c.form.Steps[:gate+1] {
 		st, at := &c.form.Steps[i], fmt.Sprintf("/steps/%d", i)
 		ways := map[string]Rule{"/then": st.Then}
-		if st.OnReject != nil && st.OnExpire != nil {
-			ways["/on_reject"], ways["/on_expire"] = *st.OnReject, *st.OnExpire
+		for key, r := range map[string]*Rule{"/on_reject": st.OnReject, "/on_expire": st.OnExpire} {
+			if r != nil {
+				ways[key] = *r
+			}
 		}
 		for class, r := range st.OnError {
 			ways["/on_error/"+class] = r

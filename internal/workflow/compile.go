@@ -34,8 +34,11 @@ func (c *checker) compile(i int, f *formStep, at string) *Step {
 	st := &Step{ID: f.ID, Path: f.ID, Index: i, Kind: f.Kind, Title: f.Title, Tool: f.Tool,
 		Timeout: micros(f.Timeout), FreshFor: micros(f.FreshFor), Retries: f.Retry.rule(),
 		then: f.Then, onError: f.OnError}
-	if f.OnReject != nil && f.OnExpire != nil {
-		st.onReject, st.onExpire = *f.OnReject, *f.OnExpire
+	if f.OnReject != nil {
+		st.onReject = *f.OnReject
+	}
+	if f.OnExpire != nil {
+		st.onExpire = *f.OnExpire
 	}
 	if f.When != "" {
 		st.when = c.condition(i, at+"/when", f.When)
@@ -45,6 +48,10 @@ func (c *checker) compile(i int, f *formStep, at string) *Step {
 		st.with = c.value(i, at+"/with", f.With)
 	case Gate:
 		st.document = c.value(i, at+"/document", f.Document)
+	case Ask:
+		st.Form = c.formOf(f, at)
+		st.Roles, st.Sensitive, st.AnswerWithin = f.Who, f.Sensitive, micros(f.AnswerWithin)
+		st.question = c.text(i, at+"/question", f.Question)
 	case Set:
 		st.set = c.value(i, at+"/set", f.Set)
 	case Sleep:
@@ -63,7 +70,7 @@ func (st *Step) collectRefs() {
 			refs = append(refs, v.Steps()...)
 		}
 	}
-	for _, t := range []*expr.Text{st.key, st.reason, st.heading, st.sleep} {
+	for _, t := range []*expr.Text{st.key, st.reason, st.heading, st.sleep, st.question} {
 		if t != nil {
 			refs = append(refs, t.Steps()...)
 		}
@@ -257,41 +264,42 @@ func eachString(v any, at string, visit func(pointer, text string)) {
 	}
 }
 
-// sensitive checks that what is declared sensitive is part of the input, and
-// keeps its values out of messages.
-func (c *checker) sensitive(input *schema.Schema) *schema.Schema {
-	if input == nil {
+// sensitive checks that what is declared sensitive is part of what the schema
+// describes, and keeps its values out of messages. what names that.
+func (c *checker) sensitive(s *schema.Schema, at, what string, pointers []string) *schema.Schema {
+	if s == nil {
 		return nil
 	}
-	for i, p := range c.form.Sensitive {
-		at := fmt.Sprintf("/sensitive/%d", i)
+	for i, p := range pointers {
+		at := fmt.Sprintf("%s/%d", at, i)
 		tokens, ok := canon.Tokens(p)
 		if !ok || len(tokens) == 0 {
-			c.fault(at, "%q is not a JSON Pointer into the input, such as /card", p)
+			c.fault(at, "%q is not a JSON Pointer into the %s, such as /card", p, what)
 			continue
 		}
-		if !input.Admits(p) {
-			c.fault(at, "%q names nothing in the input", p)
+		if !s.Admits(p) {
+			c.fault(at, "%q names nothing in the %s", p, what)
 		}
 	}
-	return input.Hiding(c.form.Sensitive...)
+	return s.Hiding(pointers...)
 }
 
-// schemaOf compiles the input schema and turns its lints into warnings.
-func (c *checker) schemaOf() *schema.Schema {
-	s, err := schema.Compile(c.form.Input, schema.Options{Object: true})
+// schemaOf compiles the schema of an object and turns its lints into
+// warnings. what names it.
+func (c *checker) schemaOf(source any, at, what string) *schema.Schema {
+	s, err := schema.Compile(source, schema.Options{Object: true})
 	if err != nil {
 		fault := problem.From(err)
 		for _, f := range fault.Fields {
-			c.problems.Add(c.marks.inside("/input", f.Pointer, 0), "input schema: %s", f.Message)
+			c.problems.Add(c.marks.inside(at, f.Pointer, 0), "%s: %s", what, f.Message)
 		}
 		if len(fault.Fields) == 0 {
-			c.fault("/input", "input schema: %s", fault.Message)
+			c.fault(at, "%s: %s", what, fault.Message)
 		}
 		return nil
 	}
 	for _, lint := range s.Lint() {
-		c.warn("/input", "input schema: %s", lint)
+		c.warn(at, "%s: %s", what, lint)
 	}
 	return s
 }

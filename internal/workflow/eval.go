@@ -136,6 +136,15 @@ func (v *evaluation) key() string {
 	return key
 }
 
+// question evaluates what a person is asked.
+func (v *evaluation) question() string {
+	text := v.text("ask", v.step.question, questionMax)
+	if v.fault == nil && strings.TrimSpace(text) == "" {
+		v.fail("ask", v.step.question.Source(), "is empty")
+	}
+	return text
+}
+
 func (v *evaluation) sleep() time.Duration {
 	text := v.text("sleep", v.step.sleep, keyBytesMax)
 	if v.fault != nil {

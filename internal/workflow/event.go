@@ -27,6 +27,9 @@ const (
 	EffectAbandoned EventKind = "effect_abandoned" // a person gave up finding out, or stopped it
 	ApproveOpened   EventKind = "approve_opened"   // the document is presented
 	ApproveDone     EventKind = "approve_done"     // Output is a [Verdict]
+	AskOpened       EventKind = "ask_opened"       // the question is put; Until is its deadline, if it has one
+	AskAnswered     EventKind = "ask_answered"     // Output is the answer
+	AskExpired      EventKind = "ask_expired"      // nobody answered in time
 	SleepSet        EventKind = "sleep_set"        // Until is fixed, once
 	SleepDone       EventKind = "sleep_done"       // Until has passed
 	Goto            EventKind = "goto"             // Data is a [Jump]
@@ -38,7 +41,7 @@ const (
 var Kinds = []EventKind{Started, StepCompleted, StepSkipped, StepFailed, StepRetried, StepRefreshed,
 	ActionProposed, ActionDenied, ActionRejected, ActionExpired, ActionRevised,
 	EffectConfirmed, EffectRefused, EffectAbandoned, ApproveOpened, ApproveDone,
-	SleepSet, SleepDone, Goto, Cancelled, Finished}
+	AskOpened, AskAnswered, AskExpired, SleepSet, SleepDone, Goto, Cancelled, Finished}
 
 // Event is one thing that happened to a run: exactly what a checkpoint stores.
 // The events of a run, in order, are all that its State is made of.
@@ -49,7 +52,7 @@ type Event struct {
 	Attempt int             `json:"attempt,omitzero"` // the try that gave it, from 1; 0 where there is none
 	Output  json.RawMessage `json:"output,omitzero"`  // canonical
 	Error   *Failure        `json:"error,omitzero"`
-	Until   time.Time       `json:"until,omitzero"` // sleep_set
+	Until   time.Time       `json:"until,omitzero"` // sleep_set, ask_opened
 	At      time.Time       `json:"at,omitzero"`    // when it happened; needed where fresh_for looks at the age
 	Data    json.RawMessage `json:"data,omitzero"`
 }

@@ -18,12 +18,14 @@ const (
 	later   situation = "later"   // control has not come here yet
 )
 
+var every = []Kind{Call, Set, Action, Gate, Ask, Sleep}
+
 // legal is the whole law of step events: in which situation, for which kinds.
 var legal = map[EventKind]map[situation][]Kind{
 	StepCompleted:   {ready: {Call, Set}},
-	StepSkipped:     {ready: {Call, Set, Action, Gate, Sleep}},
-	StepFailed:      {ready: {Call, Set, Action, Gate, Sleep}, open: {Action, Gate}},
-	StepRetried:     {stopped: {Call, Set, Action, Gate, Sleep}},
+	StepSkipped:     {ready: every},
+	StepFailed:      {ready: every, open: {Action, Gate}},
+	StepRetried:     {stopped: every},
 	StepRefreshed:   {left: {Call}},
 	ActionProposed:  {ready: {Action}},
 	ActionDenied:    {ready: {Action, Gate}, open: {Action, Gate}},
@@ -35,9 +37,12 @@ var legal = map[EventKind]map[situation][]Kind{
 	EffectAbandoned: {open: {Action}},
 	ApproveOpened:   {ready: {Gate}},
 	ApproveDone:     {open: {Gate}},
+	AskOpened:       {ready: {Ask}},
+	AskAnswered:     {open: {Ask}},
+	AskExpired:      {open: {Ask}},
 	SleepSet:        {ready: {Sleep}},
 	SleepDone:       {open: {Sleep}},
-	Goto:            {turning: {Call, Set, Action, Gate, Sleep}, stopped: {Call, Set, Action, Gate, Sleep}},
+	Goto:            {turning: every, stopped: every},
 }
 
 // Begin is the state before the first event.
@@ -155,7 +160,7 @@ func (w *Workflow) front(s State) []*Step {
 func (w *Workflow) record(s *State, step *Step, st StepState, e Event) error {
 	var err error
 	switch e.Kind {
-	case StepCompleted, EffectConfirmed:
+	case StepCompleted, EffectConfirmed, AskAnswered:
 		st, err = completed(step, st, e)
 	case ApproveDone:
 		return decided(s, step, st, e)
@@ -172,6 +177,16 @@ func (w *Workflow) record(s *State, step *Step, st StepState, e Event) error {
 		return rejected(s, step, st, e)
 	case ActionProposed, ApproveOpened:
 		st = StepState{Status: Waiting, Pass: e.Pass}
+	case AskOpened:
+		if (step.AnswerWithin > 0) == e.Until.IsZero() {
+			return fmt.Errorf("the event's until does not go with answer_within %s", step.AnswerWithin)
+		}
+		st = StepState{Status: Waiting, Pass: e.Pass, Until: e.Until}
+	case AskExpired:
+		if st.Until.IsZero() {
+			return fmt.Errorf("the question has no deadline")
+		}
+		st, err = failed(st, e)
 	case ActionRevised:
 	case SleepSet:
 		if e.Until.IsZero() {
@@ -207,13 +222,14 @@ func completed(step *Step, st StepState, e Event) (StepState, error) {
 }
 
 // outcomes are those of the events that end a step badly.
-var outcomes = map[EventKind]string{StepFailed: WhyError, ActionDenied: WhyDenied, ActionExpired: WhyExpired,
+var outcomes = map[EventKind]string{StepFailed: WhyError, ActionDenied: WhyDenied, ActionExpired: WhyExpired, AskExpired: WhyExpired,
 	EffectRefused: WhyRefused, EffectAbandoned: WhyAbandoned}
 
 // reasons stand in where the event brings no error of its own.
 var reasons = map[EventKind]Failure{
 	ActionDenied:    {Class: Denied, Code: "denied", Message: "The policy does not allow this."},
 	ActionExpired:   {Class: Denied, Code: "expired", Message: "The time to decide or to execute passed."},
+	AskExpired:      {Class: Denied, Code: "expired", Message: "The time to answer passed."},
 	EffectRefused:   {Class: Refused, Code: "refused", Message: "The target refused. Nothing was done."},
 	EffectAbandoned: {Class: Unknown, Code: "abandoned", Message: "A person gave the effect up."},
 }

@@ -17,6 +17,7 @@ var bodies = map[workflow.Kind]string{
 	workflow.Call:   `call: docs.collect, fresh_for: 1d`,
 	workflow.Action: `action: kb.publish`,
 	workflow.Gate:   `approve: {document: 1}`,
+	workflow.Ask:    `ask: "How much?", form: {type: object}, answer_within: 1h`,
 	workflow.Set:    `set: 1`,
 	workflow.Sleep:  `sleep: 1h`,
 }
@@ -24,9 +25,9 @@ var bodies = map[workflow.Kind]string{
 // opening begins the open kinds, closing completes each kind.
 var (
 	opening = map[workflow.Kind]workflow.EventKind{workflow.Action: workflow.ActionProposed,
-		workflow.Gate: workflow.ApproveOpened, workflow.Sleep: workflow.SleepSet}
+		workflow.Gate: workflow.ApproveOpened, workflow.Ask: workflow.AskOpened, workflow.Sleep: workflow.SleepSet}
 	closing = map[workflow.Kind]workflow.EventKind{workflow.Call: workflow.StepCompleted, workflow.Set: workflow.StepCompleted,
-		workflow.Action: workflow.EffectConfirmed, workflow.Gate: workflow.ApproveDone, workflow.Sleep: workflow.SleepDone}
+		workflow.Action: workflow.EffectConfirmed, workflow.Gate: workflow.ApproveDone, workflow.Ask: workflow.AskAnswered, workflow.Sleep: workflow.SleepDone}
 )
 
 // wellFormed are events of the kind that lack nothing, in every variant that
@@ -57,7 +58,9 @@ func wellFormed(kind workflow.EventKind, path string, pass int) []workflow.Event
 		e.Output = verdict(workflow.Approve, "")
 	case workflow.StepFailed:
 		e.Error = &workflow.Failure{Class: workflow.Permanent, Message: "m"}
-	case workflow.SleepSet:
+	case workflow.AskAnswered:
+		e.Output = json.RawMessage(`{}`)
+	case workflow.SleepSet, workflow.AskOpened:
 		e.Until = begin
 	}
 	return []workflow.Event{e}
@@ -92,9 +95,11 @@ func TestApply_AcceptsExactlyTheLegalEvents(t *testing.T) {
 		"open action":   "action_denied action_expired action_rejected action_revised effect_abandoned effect_confirmed effect_refused step_failed",
 		"open approve":  "action_denied action_expired action_revised approve_done step_failed",
 		"open sleep":    "sleep_done",
+		"ready ask":     "ask_opened step_failed step_skipped",
+		"open ask":      "ask_answered ask_expired",
 		"left call":     "step_refreshed",
 	}
-	for _, kind := range []workflow.Kind{workflow.Call, workflow.Action, workflow.Gate, workflow.Set, workflow.Sleep} {
+	for _, kind := range []workflow.Kind{workflow.Call, workflow.Action, workflow.Gate, workflow.Ask, workflow.Set, workflow.Sleep} {
 		done := []workflow.EventKind{closing[kind]}
 		if o, ok := opening[kind]; ok {
 			done = []workflow.EventKind{o, closing[kind]}

@@ -26,19 +26,26 @@ type form struct {
 
 // formStep is one step of the compiled form. Durations are microseconds.
 type formStep struct {
-	ID       string          `json:"id"`
-	Kind     Kind            `json:"kind"`
-	Title    string          `json:"title"`
-	When     string          `json:"when,omitzero"`
-	Tool     string          `json:"tool,omitzero"`
-	With     any             `json:"with,omitzero"`     // call, action: template of the parameters
-	Key      string          `json:"key,omitzero"`      // action
-	Reason   string          `json:"reason,omitzero"`   // action
-	Document any             `json:"document,omitzero"` // approve
-	Heading  string          `json:"heading,omitzero"`  // approve: its title, a template
-	Guards   []string        `json:"guards,omitzero"`   // approve
-	Set      any             `json:"set,omitzero"`
-	Sleep    string          `json:"sleep,omitzero"` // duration, or an expression that gives one
+	ID       string   `json:"id"`
+	Kind     Kind     `json:"kind"`
+	Title    string   `json:"title"`
+	When     string   `json:"when,omitzero"`
+	Tool     string   `json:"tool,omitzero"`
+	With     any      `json:"with,omitzero"`     // call, action: template of the parameters
+	Key      string   `json:"key,omitzero"`      // action
+	Reason   string   `json:"reason,omitzero"`   // action
+	Document any      `json:"document,omitzero"` // approve
+	Heading  string   `json:"heading,omitzero"`  // approve: its title, a template
+	Guards   []string `json:"guards,omitzero"`   // approve
+	Set      any      `json:"set,omitzero"`
+	Sleep    string   `json:"sleep,omitzero"` // duration, or an expression that gives one
+
+	Question     string   `json:"question,omitzero"`         // ask: a template
+	Form         any      `json:"form,omitzero"`             // ask: JSON Schema
+	Who          []string `json:"who,omitzero"`              // ask: roles
+	Sensitive    []string `json:"sensitive,omitzero"`        // ask: JSON Pointers into the answer
+	AnswerWithin int64    `json:"answer_within_us,omitzero"` // ask
+
 	Timeout  int64           `json:"timeout_us,omitzero"`
 	FreshFor int64           `json:"fresh_for_us,omitzero"`
 	Retry    *formRetry      `json:"retry,omitzero"`
@@ -73,6 +80,8 @@ const (
 	passesMax      = 100
 	attemptsMax    = 100
 	guardsMax      = 100
+	rolesMax       = 20      // that may answer a question
+	questionMax    = 2 << 10 // bytes of an evaluated question
 	migrationsMax  = 100
 	durationMax    = 366 * 24 * time.Hour
 	documentMax    = 256 << 10 // bytes of an approve step's evaluated document

@@ -19,7 +19,7 @@ const refreshesMax = 20
 // failure instead. Empty: nothing is stale.
 func (w *Workflow) Stale(s State, path string, now time.Time) []Event {
 	step, ok := w.Step(path)
-	if !ok || !slices.Contains([]situation{ready, open}, w.situation(s, step)) {
+	if !ok || w.asking(s, step) || !slices.Contains([]situation{ready, open}, w.situation(s, step)) {
 		return nil
 	}
 	var events []Event
@@ -82,7 +82,13 @@ func (w *Workflow) basis(s State, step *Step) []*Step {
 // or a wait; a refresh never does that.
 func done(s State, step *Step) bool {
 	st := s.Step(step.Path)
-	return st.Left && st.Status != Skipped && (step.Kind == Action || step.Kind == Gate || step.Kind == Sleep)
+	return st.Left && st.Status != Skipped && (step.Kind == Action || step.Kind == Gate || step.Kind == Ask || step.Kind == Sleep)
+}
+
+// asking reports whether the step is an open question: a person may be writing
+// the answer, so it is never taken back.
+func (w *Workflow) asking(s State, step *Step) bool {
+	return step.Kind == Ask && w.situation(s, step) == open
 }
 
 // refresh clears a read and what was made of it. An open request among that is
@@ -92,7 +98,7 @@ func (w *Workflow) refresh(s *State, read *Step, st StepState) error {
 		return fmt.Errorf("the step's output does not age")
 	}
 	for _, step := range w.front(*s) {
-		if sit := w.situation(*s, step); sit != ready && sit != open {
+		if sit := w.situation(*s, step); sit != ready && sit != open || w.asking(*s, step) {
 			return fmt.Errorf("step %s is %s", step.Path, sit)
 		}
 	}

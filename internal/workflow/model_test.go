@@ -47,7 +47,7 @@ func drawSteps(t *rapid.T) string {
 		}
 		lines := []string{fmt.Sprintf("- id: s%d", i)}
 		add := func(format string, args ...any) { lines = append(lines, "  "+fmt.Sprintf(format, args...)) }
-		kind := rapid.SampledFrom([]workflow.Kind{workflow.Call, workflow.Action, workflow.Gate, workflow.Set, workflow.Sleep}).Draw(t, "kind")
+		kind := rapid.SampledFrom([]workflow.Kind{workflow.Call, workflow.Action, workflow.Gate, workflow.Ask, workflow.Set, workflow.Sleep}).Draw(t, "kind")
 		switch kind {
 		case workflow.Call:
 			add(`call: docs.collect`)
@@ -60,6 +60,13 @@ func drawSteps(t *rapid.T) string {
 			add(`with: {x: "%s"}`, ref("with"))
 		case workflow.Gate:
 			add(`approve: {document: "%s"}`, ref("document"))
+		case workflow.Ask:
+			add(`ask: "How much for %s?"`, ref("ask"))
+			add(`form: {type: object, properties: {x: {type: integer}}}`)
+			if rapid.Bool().Draw(t, "deadline") {
+				add(`answer_within: 2h`)
+				add(`on_expire: %s`, rapid.SampledFrom([]string{"end", rule("on_expire")}).Draw(t, "expire"))
+			}
 		case workflow.Set:
 			add(`set: ["%s"]`, ref("set"))
 		case workflow.Sleep:
@@ -97,12 +104,20 @@ func answer(t *rapid.T, task workflow.Task, now time.Time) []workflow.Event {
 		return pick(workflow.ActionProposed, workflow.ActionProposed, workflow.ActionDenied)
 	case workflow.TaskApprove:
 		return pick(workflow.ApproveOpened)
+	case workflow.TaskAsk:
+		e := pick(workflow.AskOpened)
+		e[0].Until = task.Until
+		return e
 	case workflow.TaskFinish:
 		return []workflow.Event{task.Finish.Event()}
 	case workflow.TaskWait:
 		switch {
 		case task.Wait == workflow.WaitPerson:
 			return pick(workflow.StepRetried, workflow.Cancelled)
+		case task.Wait == workflow.WaitAnswer && !task.Until.IsZero():
+			return pick(workflow.AskAnswered, workflow.AskAnswered, workflow.AskExpired)
+		case task.Wait == workflow.WaitAnswer:
+			return pick(workflow.AskAnswered)
 		case task.Step.Kind == workflow.Gate:
 			e := pick(workflow.ApproveDone, workflow.ApproveDone, workflow.ActionExpired, workflow.ActionRevised)
 			if e[0].Kind == workflow.ApproveDone && rapid.Bool().Draw(t, "reject") {
@@ -122,20 +137,25 @@ type model struct {
 	events []workflow.Event
 }
 
-func (m *model) saw(t *rapid.T, e workflow.Event) {
+func (m *model) saw(t *rapid.T, w *workflow.Workflow, e workflow.Event) {
 	switch e.Kind {
-	case workflow.ActionProposed, workflow.ApproveOpened:
+	case workflow.ActionProposed, workflow.ApproveOpened, workflow.AskOpened:
 		if m.open[e.Path] {
 			t.Fatalf("a second proposal at %s while one is open", e.Path)
 		}
 		m.open[e.Path] = true
 	case workflow.ActionDenied, workflow.ActionRejected, workflow.ActionExpired, workflow.EffectConfirmed,
-		workflow.EffectRefused, workflow.EffectAbandoned, workflow.ApproveDone, workflow.StepFailed:
+		workflow.EffectRefused, workflow.EffectAbandoned, workflow.ApproveDone, workflow.AskAnswered, workflow.AskExpired, workflow.StepFailed:
 		delete(m.open, e.Path)
 	case workflow.StepRetried:
 		m.extra++
 	case workflow.StepRefreshed:
 		m.extra++
+		for path := range m.open {
+			if step, _ := w.Step(path); step.Kind == workflow.Ask {
+				t.Fatalf("a stale read takes back the question %s", path)
+			}
+		}
 		clear(m.open) // Stale is only asked about requests that were not sent
 	}
 	m.events = append(m.events, e)
@@ -200,7 +220,7 @@ func TestModel_RandomRunsKeepThePromises(t *testing.T) {
 					t.Fatalf("%s after the end", e)
 				}
 				s = next
-				m.saw(t, e)
+				m.saw(t, w, e)
 			}
 			check(t, w, s, text, m)
 		}

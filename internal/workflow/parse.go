@@ -114,14 +114,15 @@ func (p *parser) steps(n *strictyaml.Node) []formStep {
 var stepKeys = map[string][]Kind{
 	"with": {Call, Action}, "retry": {Call, Action}, "timeout": {Call, Action},
 	"fresh_for": {Call}, "key": {Action}, "reason": {Action},
-	"on_reject": {Action, Gate}, "on_expire": {Action, Gate},
+	"form": {Ask}, "who": {Ask}, "sensitive": {Ask}, "answer_within": {Ask},
+	"on_reject": {Action, Gate}, "on_expire": {Action, Gate, Ask},
 }
 
 var (
-	kindKeys  = []string{"call", "action", "approve", "set", "sleep"}
-	laterKeys = []string{"ask", "agent", "parallel", "for_each"}
+	kindKeys  = []string{"call", "action", "approve", "ask", "set", "sleep"}
+	laterKeys = []string{"agent", "parallel", "for_each"}
 	allKeys   = slices.Concat([]string{"id", "title", "when"}, kindKeys, laterKeys,
-		[]string{"with", "key", "reason", "retry", "timeout", "fresh_for", "then", "on_reject", "on_expire", "on_error"})
+		[]string{"with", "key", "reason", "retry", "timeout", "fresh_for", "form", "who", "sensitive", "answer_within", "then", "on_reject", "on_expire", "on_error"})
 )
 
 func (p *parser) step(n *strictyaml.Node, at string) formStep {
@@ -142,7 +143,7 @@ func (p *parser) step(n *strictyaml.Node, at string) formStep {
 			p.fault(m.Get(key), "%s is for %s steps; this is %s step", key, kindList(kinds), article(st.Kind))
 		}
 	}
-	p.body(&st, m, at)
+	p.body(&st, n, m, at)
 	p.rules(&st, m, at)
 	return st
 }
@@ -171,7 +172,7 @@ func (p *parser) kind(n *strictyaml.Node, m *strictyaml.Map) Kind {
 }
 
 // body reads what belongs to the kind.
-func (p *parser) body(st *formStep, m *strictyaml.Map, at string) {
+func (p *parser) body(st *formStep, n *strictyaml.Node, m *strictyaml.Map, at string) {
 	switch st.Kind {
 	case Call, Action:
 		st.Tool = p.text(m, string(st.Kind), at+"/tool")
@@ -183,6 +184,8 @@ func (p *parser) body(st *formStep, m *strictyaml.Map, at string) {
 		st.Retry = p.retry(m.Get("retry"), at+"/retry").form()
 	case Gate:
 		p.approve(st, m.Get("approve"), at)
+	case Ask:
+		p.ask(st, n, m, at)
 	case Set:
 		st.Set = p.json(m.Get("set"), at+"/set")
 	case Sleep:

@@ -19,16 +19,29 @@ func (p *parser) rules(st *formStep, m *strictyaml.Map, at string) {
 	if n := m.Get("on_error"); n != nil {
 		p.onError(st, n, at+"/on_error")
 	}
-	if st.Kind != Action && st.Kind != Gate {
-		return
+	if st.rejects() {
+		st.OnReject = &Rule{Do: DoEnd}
+		if n := m.Get("on_reject"); n != nil {
+			*st.OnReject = p.rule(n, at+"/on_reject", st.ID, DoEnd)
+		}
 	}
-	st.OnReject, st.OnExpire = &Rule{Do: DoEnd}, &Rule{Do: DoEnd}
-	if n := m.Get("on_reject"); n != nil {
-		*st.OnReject = p.rule(n, at+"/on_reject", st.ID, DoEnd)
+	switch n := m.Get("on_expire"); {
+	case st.expires():
+		st.OnExpire = &Rule{Do: DoEnd}
+		if n != nil {
+			*st.OnExpire = p.rule(n, at+"/on_expire", st.ID, DoEnd, askAgain)
+		}
+	case n != nil && st.Kind == Ask && m.Get("answer_within") == nil:
+		p.fault(n, "on_expire needs answer_within: without it the question stays open until it is answered")
 	}
-	if n := m.Get("on_expire"); n != nil {
-		*st.OnExpire = p.rule(n, at+"/on_expire", st.ID, DoEnd, askAgain)
-	}
+}
+
+// rejects and expires report which ways the step may end beside its own.
+
+func (st *formStep) rejects() bool { return st.Kind == Action || st.Kind == Gate }
+
+func (st *formStep) expires() bool {
+	return st.Kind == Action || st.Kind == Gate || st.Kind == Ask && st.AnswerWithin > 0
 }
 
 // askAgain is written in on_expire only; it is a goto to the step itself.
@@ -109,7 +122,7 @@ func kindList(kinds []Kind) string {
 }
 
 func article(k Kind) string {
-	if k == Action || k == Gate {
+	if k == Action || k == Gate || k == Ask {
 		return "an " + string(k)
 	}
 	return "a " + string(k)

@@ -73,7 +73,12 @@ func (p *plan) step(ctx context.Context, step *Step) (Task, error) {
 // waiting is the task of an open step: its timer, or what others will say.
 func (p *plan) waiting(step *Step, st StepState) Task {
 	task := Task{Kind: TaskWait, Path: step.Path, Pass: st.Pass, Step: step, Wait: WaitRequest, Outputs: p.digests(step)}
-	if step.Kind != Sleep {
+	switch step.Kind {
+	case Ask:
+		task.Wait, task.Until = WaitAnswer, st.Until
+		return task
+	case Sleep:
+	default:
 		return task
 	}
 	if p.now.Before(st.Until) {
@@ -129,6 +134,11 @@ func (p *plan) fill(task *Task, v *evaluation, st StepState) {
 		task.Document = v.value("document", step.document, documentMax)
 		if task.Title = step.Title; step.heading != nil {
 			task.Title = v.text("title", step.heading, titleRunesMax*4)
+		}
+	case Ask:
+		task.Kind, task.Question = TaskAsk, v.question()
+		if step.AnswerWithin > 0 {
+			task.Until = p.now.Add(step.AnswerWithin)
 		}
 	case Set:
 		task.Kind, task.Outputs = TaskRecord, nil

@@ -34,7 +34,7 @@ type StepState struct {
 	Output  bool       `json:"output"`           // an output is recorded at (path, Pass)
 	Digest  string     `json:"digest,omitzero"`  // of the output
 	At      time.Time  `json:"at,omitzero"`      // when the output was recorded
-	Until   time.Time  `json:"until,omitzero"`   // of an open sleep
+	Until   time.Time  `json:"until,omitzero"`   // of an open sleep or question
 	Jumped  string     `json:"jumped,omitzero"`  // skipped because the step of this path jumped over it
 	Revises int        `json:"revises,omitzero"` // pass of a proposal that a stale read took back; the next one replaces it
 	Reads   int        `json:"reads,omitzero"`   // times it was read again because it was stale

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"countersign/internal/expr"
+	"countersign/internal/schema"
 )
 
 // Kind is what a step does.
@@ -14,6 +15,7 @@ const (
 	Call   Kind = "call"
 	Action Kind = "action"
 	Gate   Kind = "approve"
+	Ask    Kind = "ask"
 	Set    Kind = "set"
 	Sleep  Kind = "sleep"
 )
@@ -31,10 +33,15 @@ type Step struct {
 	FreshFor time.Duration // 0: for ever
 	Retries  RetryRule
 
+	Form         *schema.Schema // ask: what an answer must fit
+	Roles        []string       // ask: whoever has one of them may answer
+	Sensitive    []string       // ask: JSON Pointers into the answer
+	AnswerWithin time.Duration  // ask; 0: the question stays open
+
 	when                     *expr.Condition
 	with, document, set      *expr.Value
 	key, reason, heading     *expr.Text
-	sleep                    *expr.Text
+	sleep, question          *expr.Text
 	refs                     []string // paths its expressions name, sorted
 	then, onReject, onExpire Rule
 	onError                  map[string]Rule // by class; "default" for the rest

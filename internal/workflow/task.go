@@ -13,6 +13,7 @@ const (
 	TaskCall    TaskKind = "call"    // call the read tool, then record step_completed or step_failed
 	TaskPropose TaskKind = "propose" // freeze and propose the action, then record action_proposed or action_denied
 	TaskApprove TaskKind = "approve" // present the document, then record approve_opened
+	TaskAsk     TaskKind = "ask"     // put the question, then record ask_opened
 	TaskSleep   TaskKind = "sleep"   // record Events (sleep_set, the first time), look again at Until
 	TaskRecord  TaskKind = "record"  // record Events as they are
 	TaskWait    TaskKind = "wait"    // nothing to do: Wait says for what
@@ -22,6 +23,7 @@ const (
 // What a wait task waits for.
 const (
 	WaitRequest = "request" // an action or approve step: its request, then its effect
+	WaitAnswer  = "answer"  // an ask step: ask_answered, or ask_expired at Until
 	WaitPerson  = "person"  // a failed step with `on_error: ask_person`: step_retried or cancelled
 )
 
@@ -38,7 +40,8 @@ type Task struct {
 	Revises     int               // propose, approve: the pass whose open request this one replaces; 0: none
 	Document    json.RawMessage   // approve, canonical
 	Title       string            // approve
-	Until       time.Time         // sleep
+	Question    string            // ask
+	Until       time.Time         // sleep; ask and wait for an answer: the deadline, if there is one
 	Wait        string            // wait
 	Error       *Failure          // wait for a person: what went wrong
 	Events      []Event           // record, sleep

@@ -125,7 +125,7 @@ func (c *checker) build() *Workflow {
 	c.check()
 	f := c.form
 	w := &Workflow{Name: f.Workflow, Version: f.Version, Title: f.Title, Sensitive: f.Sensitive, Migrate: f.Migrate,
-		form: f, input: c.sensitive(c.schemaOf()), steps: c.steps, byPath: make(map[string]*Step, len(c.steps))}
+		form: f, input: c.sensitive(c.schemaOf(f.Input, "/input", "input schema"), "/sensitive", "input", f.Sensitive), steps: c.steps, byPath: make(map[string]*Step, len(c.steps))}
 	tools := map[string]bool{}
 	for _, step := range c.steps {
 		w.byPath[step.Path] = step
@@ -144,6 +144,12 @@ func (c *checker) build() *Workflow {
 // PrepareInput applies the defaults, validates, and returns the canonical
 // input: what a run is started with and what is hashed. No input is {}.
 func (w *Workflow) PrepareInput(v json.RawMessage) (json.RawMessage, error) {
+	return prepare(w.input, v, "The input")
+}
+
+// prepare applies the schema's defaults, validates, and returns the canonical
+// form. what begins the sentence of a fault.
+func prepare(s *schema.Schema, v json.RawMessage, what string) (json.RawMessage, error) {
 	if len(v) == 0 {
 		v = json.RawMessage("{}")
 	}
@@ -156,12 +162,12 @@ func (w *Workflow) PrepareInput(v json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	if at, ok := sealed.Forged(value); ok {
-		return nil, problem.New(problem.Invalid, "invalid", "The input does not fit.").At(at, "%q is kept for sealed values and cannot be given", sealed.Mark)
+		return nil, problem.New(problem.Invalid, "invalid", "%s does not fit.", what).At(at, "%q is kept for sealed values and cannot be given", sealed.Mark)
 	}
-	if value, err = w.input.WithDefaults(value); err != nil {
+	if value, err = s.WithDefaults(value); err != nil {
 		return nil, err
 	}
-	if err := w.input.Validate(value); err != nil {
+	if err := s.Validate(value); err != nil {
 		return nil, err
 	}
 	return canon.Marshal(value)
@@ -185,6 +191,7 @@ type StepInfo struct {
 	Optional bool          // has a `when`
 	FreshFor time.Duration // 0: for ever
 	Guards   []string      // approve: the actions it guards
+	Roles    []string      // ask: who may answer
 }
 
 // Steps lists the steps in order, for pages.
@@ -192,7 +199,7 @@ func (w *Workflow) Steps() []StepInfo {
 	infos := make([]StepInfo, len(w.steps))
 	for i, st := range w.steps {
 		infos[i] = StepInfo{Path: st.Path, Kind: st.Kind, Title: st.Title, Tool: st.Tool,
-			Optional: st.Optional(), FreshFor: st.FreshFor, Guards: slices.Clone(w.form.Steps[i].Guards)}
+			Optional: st.Optional(), FreshFor: st.FreshFor, Guards: slices.Clone(w.form.Steps[i].Guards), Roles: slices.Clone(st.Roles)}
 	}
 	return infos
 }
