@@ -206,6 +206,9 @@ func (e *Engine) closeOpen(ctx context.Context, tx *store.Tx, r Run) error {
 			return err
 		}
 	}
+	if err := withdrawQuestions(ctx, tx, r); err != nil {
+		return err
+	}
 	prepared, err := effectsWhere(ctx, tx, "tenant = $1 AND run = $2 AND status = 'prepared'", r.Tenant, string(r.ID))
 	for _, eff := range prepared {
 		err = errors.Join(err, e.settle(ctx, tx, r, &eff, resolution{status: Abandoned, message: "The run was cancelled before it was sent.", by: r.cancelBy}))

@@ -63,7 +63,7 @@ func (s *session) write(ctx context.Context, c *commit) error {
 
 // opens are the events after which a step is still open: the checkpoint that
 // the windows are around is the one that ends it.
-var opens = map[workflow.EventKind]bool{workflow.ActionProposed: true, workflow.ActionRevised: true, workflow.ApproveOpened: true,
+var opens = map[workflow.EventKind]bool{workflow.ActionProposed: true, workflow.ActionRevised: true, workflow.ApproveOpened: true, workflow.AskOpened: true,
 	workflow.SleepSet: true, workflow.Goto: true, workflow.StepRefreshed: true, workflow.StepRetried: true}
 
 // around passes a window of the commit of steps that end.

@@ -86,6 +86,8 @@ func (s *session) do(ctx context.Context, t workflow.Task) (*wait, error) {
 		return s.propose(ctx, t)
 	case workflow.TaskApprove:
 		return s.present(ctx, t)
+	case workflow.TaskAsk:
+		return s.question(ctx, t)
 	case workflow.TaskWait:
 		return s.await(ctx, t)
 	case workflow.TaskSleep:
@@ -114,6 +116,8 @@ func (s *session) await(ctx context.Context, t workflow.Task) (*wait, error) {
 	switch {
 	case t.Wait == workflow.WaitPerson:
 		return s.askPerson(ctx, t)
+	case t.Wait == workflow.WaitAnswer:
+		return s.awaitAnswer(ctx, t)
 	case t.Step.Kind == workflow.Gate:
 		return s.awaitDocument(ctx, t)
 	}

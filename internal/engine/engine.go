@@ -19,9 +19,9 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Migrations are the engine's tables. The ledger is guarded: no transition
-// without its audit entry.
-var Migrations = store.Line{Name: "engine", FS: migrations, Dir: "migrations", Guarded: []string{"effect", "evidence"}}
+// Migrations are the engine's tables. The ledger and what is asked of people
+// are guarded: no transition without its audit entry.
+var Migrations = store.Line{Name: "engine", FS: migrations, Dir: "migrations", Guarded: []string{"effect", "evidence", "question"}}
 
 // Defaults and limits.
 const (

@@ -175,7 +175,13 @@ func (e *Engine) goOn(ctx context.Context, tx *store.Tx, run Run, eff Effect, ki
 	if err := putStep(ctx, tx, run.Tenant, run.ID, &row); err != nil {
 		return err
 	}
-	err = tx.ExecOne(ctx, sqlGoOn, version, head, store.Micros(tx.Now()), run.Tenant, string(run.ID), run.Lease.Fence, run.Version)
+	return e.queue(ctx, tx, run, version, head)
+}
+
+// queue has the run looked at now from a new version on, and fences out
+// whoever drives it.
+func (e *Engine) queue(ctx context.Context, tx *store.Tx, run Run, version int64, head string) error {
+	err := tx.ExecOne(ctx, sqlGoOn, version, head, store.Micros(tx.Now()), run.Tenant, string(run.ID), run.Lease.Fence, run.Version)
 	if err != nil {
 		return fmt.Errorf("queue run %s: %w", run.ID, err)
 	}

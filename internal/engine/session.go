@@ -217,9 +217,7 @@ func (s *session) next(ctx context.Context, state workflow.State) (tasks []workf
 
 // crash is called in every window.
 func (s *session) crash(window, path string, pass int) {
-	if s.e.o.Crash != nil {
-		s.e.o.Crash(window, path, pass)
-	}
+	s.e.crash(window, path, pass)
 }
 
 // Crashed is what Options.Crash panics with to simulate the end of the

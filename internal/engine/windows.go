@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,13 @@ var Windows = []Window{
 	{"before-outcome-commit", "outcome", "the outcome is judged, not durable"},
 	{"before-commit", "checkpoint", "the step's result is known, its checkpoint is not durable"},
 	{"after-commit", "checkpoint", "the step's checkpoint is durable"},
+}
+
+// AnswerWindows are those around the commit of a person's answer. Whoever
+// answers passes them, not a driver.
+var AnswerWindows = []Window{
+	{"before-answer-commit", "answer", "the answer fits the form, nothing of it is durable"},
+	{"after-answer-commit", "answer", "the answer, its checkpoint and the wake-up are durable, nobody drives the run"},
 }
 
 // CrashPoint is one window of one step: where a process is to die.
@@ -64,18 +72,15 @@ func ParseCrash(s string) (CrashPoint, error) {
 }
 
 func knownWindow(name string) bool {
-	for _, w := range Windows {
-		if w.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(allWindows(), func(w Window) bool { return w.Name == name })
 }
 
+func allWindows() []Window { return slices.Concat(Windows, AnswerWindows) }
+
 func unknownWindow(name string) error {
-	names := make([]string, len(Windows))
-	for i, w := range Windows {
-		names[i] = w.Name
+	var names []string
+	for _, w := range allWindows() {
+		names = append(names, w.Name)
 	}
 	hint := ""
 	if near := nearest.Word(name, names); near != "" {

@@ -28,6 +28,7 @@ func TestParseCrash(t *testing.T) {
 	}{
 		{"after-effect:publish@2", engine.CrashPoint{Window: "after-effect", Path: "publish", Pass: 2}, ""},
 		{"after-commit:make_plan", engine.CrashPoint{Window: "after-commit", Path: "make_plan"}, ""},
+		{"after-answer-commit:ask", engine.CrashPoint{Window: "after-answer-commit", Path: "ask"}, ""},
 		{"after-efect:publish", engine.CrashPoint{}, "Did you mean after-effect?"},
 		{"nonsense:publish", engine.CrashPoint{}, "The windows are before,"},
 		{"after-effect", engine.CrashPoint{}, "WINDOW:PATH"},

@@ -27,6 +27,13 @@ func Conformance(t *testing.T, open func(t testing.TB) *store.DB) {
 			test(t, r, r.Begin(r.Lib.Add(t, ReadThenWrite("write.plain")), `{}`, "k"))
 		})
 	}
+	for _, p := range AskPoints {
+		t.Run("killed at/"+p, func(t *testing.T) {
+			t.Parallel()
+			r := NewRigOn(t, open(t), NewLibrary(t, AllTools...), offline)
+			surviveAsking(t, r, p)
+		})
+	}
 	for _, p := range Points() {
 		t.Run("killed at/"+p.String(), func(t *testing.T) {
 			t.Parallel()

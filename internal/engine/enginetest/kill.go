@@ -28,6 +28,7 @@ const childVar = "ENGINETEST_CHILD"
 // find it, drive it, approve what it asks, and die at the point.
 type orders struct {
 	Dir, Tool, Policy, Point string
+	Ask                      bool // the run asks a person before it writes
 	Target, Ledger           string
 }
 
@@ -73,6 +74,9 @@ func (o orders) obey(ctx context.Context) (rep report, err error) {
 	t := &fatal{}
 	lib := NewLibrary(t, AllTools...)
 	w := lib.Add(t, ReadThenWrite(o.Tool))
+	if o.Ask {
+		w = lib.Add(t, AskThenWrite(o.Tool))
+	}
 	program, _ := os.Executable()
 	e := engine.New(engine.Options{DB: db, Gate: &Gate{Policy: func(engine.Proposal) string { return o.Policy }}, Recorder: Recorder{}, Library: lib,
 		World:  &tools.World{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LockDir: filepath.Join(o.Dir, "locks")},
@@ -86,6 +90,12 @@ func (o orders) obey(ctx context.Context) (rep report, err error) {
 		}
 		if run, err = e.Drive(ctx, run.ID); err != nil {
 			return rep, err
+		}
+		if run.Status == engine.WaitingInput {
+			if _, err := r.TryAnswer(run.ID, AskAnswer, Person); err != nil {
+				return rep, err
+			}
+			continue
 		}
 		if run.Status != engine.WaitingApproval {
 			break

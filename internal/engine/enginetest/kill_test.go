@@ -29,3 +29,14 @@ func TestKill_LeavesNothingDoubledAndNothingHidden(t *testing.T) {
 		})
 	}
 }
+
+// A run that asks is killed for real in every window of its question and of the
+// answer.
+func TestKill_LeavesOneAnswer(t *testing.T) {
+	for _, point := range enginetest.AskPoints {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			enginetest.KillAsking(t, point)
+		})
+	}
+}

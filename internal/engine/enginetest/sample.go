@@ -76,6 +76,27 @@ file: {root: "${config.root}", path: "page.md", content: "${params.text}"}
 // AllTools are all of them.
 var AllTools = []string{ToolRead, ToolKeyQuery, ToolKey, ToolQuery, ToolPlain, ToolPinned, ToolExec, ToolFile}
 
+// AskThenWrite is a workflow of a question, and an action with the tool that is
+// built from its answer.
+func AskThenWrite(tool string) string {
+	return `
+format: 1
+workflow: ask-then-write
+version: 1
+title: Ask, then write
+steps:
+  - id: ask
+    ask: "What should be written?"
+    form: {type: object, required: [text], additionalProperties: false, properties: {text: {type: string, maxLength: 50}, loud: {type: boolean, default: false}}}
+    who: {roles: [editor, operator]}
+    answer_within: 72h
+  - id: write
+    action: ` + tool + `
+    with: {text: "${steps.ask.output.text}"}
+output: "${steps.ask.output}"
+`
+}
+
 // ReadThenWrite is a workflow of a read, an action with the tool, and a set.
 func ReadThenWrite(tool string) string {
 	return `
