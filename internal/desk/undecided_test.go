@@ -342,3 +342,38 @@ func TestUndecided_OrderChangedAtTheShop_ApprovingAsksAgain(t *testing.T) {
 		})
 	}
 }
+
+// Of two that are needed one has voted, and is gone before the second votes:
+// the vote no longer counts, and it is asked again.
+func TestUndecided_FirstOfTwoVotersGone_TheVoteDoesNotCount(t *testing.T) {
+	gone := map[string]struct {
+		leave func(w *world)
+		why   string
+	}{
+		"disabled": {func(w *world) { w.active("ana", false) }, "Ana, who approved it, is no longer active here"},
+		"without the role": {func(w *world) {
+			w.must(w.desk.SetRoles(w.t.Context(), w.principal("chloe"), w.principal("ana").Person, []string{"approver"}))
+		}, "Ana, who approved it, is no longer in finance"},
+	}
+	for how, c := range gone {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			base := w.serve()
+			run := w.refund(75_000, engine.WaitingApproval)
+			a := w.request("ana", run)
+			w.approve("ana", a)
+			c.leave(w)
+			ben := w.visitor(base, "ben")
+			ben.shows(200, "/inbox", nil, "nobody can complete it")
+			ben.shows(200, "/approvals/"+a.ID, nil, "needs 2 of finance; only Ben can")
+			ben.shows(http.StatusSeeOther, "/approvals/"+a.ID+"/decision", approving(a))
+			now := w.askedAgain(run)
+			if !strings.Contains(now.Why, c.why) {
+				t.Errorf("revision 2 says %q, want %q", now.Why, c.why)
+			}
+			ben.shows(200, "/approvals/"+a.ID, nil, "This is revision 2", c.why, "needs 2 of finance; only Ben can")
+			w.wantRefunds(0)
+		})
+	}
+}
