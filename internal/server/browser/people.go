@@ -33,7 +33,7 @@ func (b *Browser) peoplePage(c echo.Context, code int, fault *problem.Error) err
 		return err
 	}
 	known := rolesOf(people)
-	v := pages.PeopleView{Page: page, Add: "/people", Roles: roleBoxes(known, c.Request().Form["roles"]), Fields: []parts.Field{
+	v := pages.PeopleView{Page: page, Add: "/people", Roles: roleBoxes(known, c.Request().Form["role"]), Fields: []parts.Field{
 		{Name: "name", Label: "Name", Kind: "text", Value: c.FormValue("name"), Required: true, Error: faultAt(fault, "/name")},
 		{Name: "email", Label: "E-mail address", Kind: "email", Value: c.FormValue("email"), Required: true, Error: faultAt(fault, "/email")},
 		{Name: "password", Label: "First password", Hint: "at least 12 characters; they can change it", Kind: "password", Required: true, Complete: "new-password", Error: faultAt(fault, "/password")}}}
@@ -46,7 +46,11 @@ func (b *Browser) peoplePage(c echo.Context, code int, fault *problem.Error) err
 		v.Rows = append(v.Rows, personRow(p, known, p.ID == who(c).Person))
 	}
 	for _, t := range tokens {
-		v.Tokens = append(v.Tokens, b.tokenRow(t, names[t.Owner]))
+		row := b.tokenRow(t, names[t.Owner])
+		if row.Revoke != "" {
+			row.Revoke = withQuery(row.Revoke, "from", "people")
+		}
+		v.Tokens = append(v.Tokens, row)
 	}
 	return render(c, code, pages.People(v))
 }
@@ -103,7 +107,7 @@ func (b *Browser) addPerson(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	n := identity.NewPerson{Email: c.FormValue("email"), Name: c.FormValue("name"), Password: c.FormValue("password"), Roles: form["roles"]}
+	n := identity.NewPerson{Email: c.FormValue("email"), Name: c.FormValue("name"), Password: c.FormValue("password"), Roles: form["role"]}
 	added, err := b.desk.AddPerson(c.Request().Context(), who(c), n)
 	if p := problem.From(err); p != nil {
 		if p.Kind != problem.Invalid && p.Code != "email_taken" {
@@ -227,6 +231,9 @@ func (b *Browser) revokeToken(c echo.Context) error {
 		return err
 	}
 	say(c, "good", "The token ended", "Whoever holds it can do nothing with it any more.")
+	if c.QueryParam("from") == "people" {
+		return see(c, "/people")
+	}
 	return see(c, "/account")
 }
 

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"slices"
 
 	"countersign/web/templates/parts"
 
@@ -79,4 +80,9 @@ func resumeFirst(v RunView) bool {
 		}
 	}
 	return v.Error == nil || v.Error.Next == nil
+}
+
+// faulty reports whether a form came back for one of its fields.
+func faulty(fields []parts.Field) bool {
+	return slices.ContainsFunc(fields, func(f parts.Field) bool { return f.Error != "" })
 }
