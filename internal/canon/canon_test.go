@@ -193,6 +193,17 @@ func TestValue_IsAsStrictAsCanonical(t *testing.T) {
 	}
 }
 
+func TestExpand_NamesEveryItemOfAList(t *testing.T) {
+	v := map[string]any{"l": []any{map[string]any{"m": []any{1.0, 2.0}}, map[string]any{"m": []any{}}}, "-": "a member"}
+	for pointer, want := range map[string][]string{
+		"/l/-/m/-": {"/l/0/m/0", "/l/0/m/1"}, "/l/1": {"/l/1"}, "/-": {"/-"}, "/gone/-": {"/gone/-"}, "": {""}, "l": nil,
+	} {
+		if diff := cmp.Diff(want, canon.Expand(v, pointer)); diff != "" {
+			t.Errorf("Expand(%q):\n%s", pointer, diff)
+		}
+	}
+}
+
 func TestPointer_GetsAndSets(t *testing.T) {
 	v := func() any {
 		return map[string]any{"a": map[string]any{"b/c": []any{1.0, map[string]any{"~": "x"}}}, "": "empty", "n": nil}

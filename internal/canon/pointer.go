@@ -34,6 +34,33 @@ func Join(pointer string, tokens ...string) string {
 	return pointer
 }
 
+// Expand returns the places in v that a pointer names in which "-" stands for
+// every item of a list: one pointer for each item. A pointer without "-" is
+// returned as it is, whether or not v has it; what is no pointer names nothing.
+func Expand(v any, pointer string) []string {
+	tokens, ok := Tokens(pointer)
+	if !ok {
+		return nil
+	}
+	found := []string{""}
+	for _, t := range tokens {
+		var next []string
+		for _, at := range found {
+			x, _ := Get(v, at)
+			list, isList := x.([]any)
+			if t != "-" || !isList {
+				next = append(next, Join(at, t))
+				continue
+			}
+			for i := range list {
+				next = append(next, Join(at, strconv.Itoa(i)))
+			}
+		}
+		found = next
+	}
+	return found
+}
+
 // Index reads a pointer token as an index below n: digits, no leading zero.
 func Index(token string, n int) (int, bool) {
 	if token == "" || len(token) > 1 && token[0] == '0' || strings.Trim(token, "0123456789") != "" {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"countersign/internal/canon"
 	"countersign/internal/problem"
 )
 
@@ -45,18 +46,33 @@ type Schema struct {
 	hidden   []string // pointers whose values no message repeats
 }
 
-// Hiding returns the same schema, whose messages never repeat a value at or
-// below the pointers: for what is sensitive.
+// Hiding returns the same schema, whose messages never repeat a value at the
+// pointers, nor what holds one or is inside one: for what is sensitive. "-" is
+// every item of a list. The nil schema stays nil.
 func (s *Schema) Hiding(pointers ...string) *Schema {
+	if s == nil {
+		return nil
+	}
 	c := *s
 	c.hidden = append(slices.Clone(s.hidden), pointers...)
 	return &c
 }
 
 func (s *Schema) hides(pointer string) bool {
-	return s != nil && slices.ContainsFunc(s.hidden, func(h string) bool {
-		return pointer == h || strings.HasPrefix(pointer, h+"/")
-	})
+	return s != nil && slices.ContainsFunc(s.hidden, func(h string) bool { return related(h, pointer) })
+}
+
+// related reports whether one of the pointers is the other, or inside it; "-"
+// in hidden stands for any item.
+func related(hidden, pointer string) bool {
+	a, _ := canon.Tokens(hidden)
+	b, _ := canon.Tokens(pointer)
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] && a[i] != "-" {
+			return false
+		}
+	}
+	return true
 }
 
 // home names the document inside the compiler; nothing is ever read from it.

@@ -159,6 +159,14 @@ func TestHiding_KeepsValuesOutOfMessages(t *testing.T) {
 	}
 }
 
+func TestHiding_ReachesItemsOfListsAndWhatHoldsThem(t *testing.T) {
+	open := compile(t, `{type: object, properties: {cards: {items: {properties: {pin: {pattern: "^[0-9]+$"}}}}, one: {enum: [{pin: a}]}}}`)
+	text := open.Hiding("/cards/-/pin", "/one/pin").Validate(json.RawMessage(`{"cards":[{"pin":"hunter2"}],"one":{"pin":"hunter2"}}`)).Error()
+	if strings.Contains(text, "hunter2") || !strings.Contains(text, "/cards/0/pin") || !strings.Contains(text, "/one: ") {
+		t.Errorf("hidden values show: %s", text)
+	}
+}
+
 func TestValidate_CapsItsFaults(t *testing.T) {
 	s := compile(t, "{type: array, items: {type: string}}")
 	list := make([]any, 500)

@@ -185,6 +185,7 @@ func (b *builder) body(transport string) code {
 	c.output = b.schema("/output", s.Output, schema.Options{})
 	b.pointers("params", c.params, map[string][]string{"editable": s.Editable, "sensitive": s.Sensitive})
 	b.pointers("output", c.output, map[string][]string{"sensitive_output": s.SensitiveOutput})
+	c.params, c.output = c.params.Hiding(s.Sensitive...), c.output.Hiding(s.SensitiveOutput...)
 	answer := fileNames
 	if s.HTTP != nil {
 		c.http, answer = b.http("/http", s.HTTP, b.write()), httpNames

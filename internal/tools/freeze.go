@@ -33,8 +33,9 @@ func (t *Tool) Lint() []string { return t.code.params.Lint() }
 
 // PrepareParams applies defaults, validates and returns the canonical form:
 // what is hashed, shown and carried out. The error is a *problem.Error whose
-// fields point into the parameters.
-func (t *Tool) PrepareParams(v json.RawMessage) (json.RawMessage, error) {
+// fields point into the parameters; it repeats no value that the tool calls
+// sensitive, nor one at the pointers in hide.
+func (t *Tool) PrepareParams(v json.RawMessage, hide ...string) (json.RawMessage, error) {
 	c, err := canon.Canonical(v, canon.Limits{})
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func (t *Tool) PrepareParams(v json.RawMessage) (json.RawMessage, error) {
 	if x, err = t.code.params.WithDefaults(x); err != nil {
 		return nil, err
 	}
-	if err := t.code.params.Validate(x); err != nil {
+	if err := t.code.params.Hiding(hide...).Validate(x); err != nil {
 		return nil, err
 	}
 	return canon.Marshal(x)

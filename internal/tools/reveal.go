@@ -154,8 +154,10 @@ func (t *Tool) hideOutput(o *Outcome) {
 	}
 	m := &mask{}
 	for _, p := range t.SensitiveOutput {
-		if x, ok := canon.Get(v, p); ok {
-			m.learn(x)
+		for _, at := range canon.Expand(v, p) {
+			if x, ok := canon.Get(v, at); ok {
+				m.learn(x)
+			}
 		}
 	}
 	o.Receipt, o.Message, o.ExternalRef = o.Receipt.masked(m), m.text(o.Message), m.text(o.ExternalRef)

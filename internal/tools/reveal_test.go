@@ -114,3 +114,35 @@ func TestHideOutput_MasksTheReceiptOfWhatIsSensitiveInTheOutput(t *testing.T) {
 		t.Errorf("the receipt keeps the value: %s", kept)
 	}
 }
+
+func TestHideOutput_MasksEveryItemOfAList(t *testing.T) {
+	src := edited(t, refundYAML, "  required: [id]", "  properties: {lines: {items: {properties: {iban: {type: string}}}}}")
+	tool, w := compile(t, edited(t, src, "\neditable:", "\nsensitive_output: [/lines/-/iban]\neditable:")), world(t)
+	o := send(t, w, tool, answering(t, 201, `{"id":"re_1","lines":[{"iban":"DE89 0001"},{"iban":"DE89 0002"}]}`), refundParams)
+	if o.Status != Confirmed || o.Class != "" {
+		t.Fatalf("outcome: %+v", o)
+	}
+	if strings.Contains(string(o.Receipt.Body), "DE89") {
+		t.Errorf("the receipt keeps the values: %s", o.Receipt.Body)
+	}
+}
+
+// What does not fit is told without what is sensitive in it, of parameters as
+// of outputs.
+func TestSensitive_FaultsDoNotRepeatTheValue(t *testing.T) {
+	long := strings.Repeat("hunter2 ", 20)
+	src := edited(t, refundYAML, `note: {type: string, default: ""}`, `note: {type: string, default: "", pattern: "^[a-z]*$"}`)
+	src = edited(t, src, "  required: [id]", "  properties: {pin: {type: string, maxLength: 4, pattern: \"^[0-9]*$\"}}")
+	tool := compile(t, edited(t, src, "\neditable:", "\nsensitive_output: [/pin]\neditable:"))
+	_, err := tool.PrepareParams([]byte(`{"order_id":"7","amount":5,"note":"` + long + `"}`))
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("the fault of a parameter: %v", err)
+	}
+	if _, err = tool.PrepareParams([]byte(`{"order_id":"7","amount":-987}`), "/amount"); err == nil || strings.Contains(err.Error(), "987") {
+		t.Errorf("the fault of a parameter that is sensitive elsewhere: %v", err)
+	}
+	o := send(t, world(t), tool, answering(t, 201, `{"id":"re_1","pin":"`+long+`"}`), refundParams)
+	if o.Code != CodeOutput || strings.Contains(o.Message, "hunter2") {
+		t.Errorf("the fault of an output: %+v", o)
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"countersign/internal/canon"
 	"countersign/internal/id"
@@ -89,31 +88,11 @@ func (b *Box) Seal(doc json.RawMessage, pointers []string) (json.RawMessage, err
 	return canon.Marshal(v)
 }
 
-// concrete returns the pointers with every "-" replaced by each index of the
-// list it stands in, the ones further out first.
+// concrete returns the pointers with every "-" expanded, the ones further out
+// first.
 func concrete(v any, pointers []string) (out []string) {
 	for _, p := range pointers {
-		tokens, ok := canon.Tokens(p)
-		if !ok {
-			continue
-		}
-		found := []string{""}
-		for _, t := range tokens {
-			var next []string
-			for _, at := range found {
-				x, _ := canon.Get(v, at)
-				list, isList := x.([]any)
-				if t != "-" || !isList {
-					next = append(next, canon.Join(at, t))
-					continue
-				}
-				for i := range list {
-					next = append(next, canon.Join(at, strconv.Itoa(i)))
-				}
-			}
-			found = next
-		}
-		out = append(out, found...)
+		out = append(out, canon.Expand(v, p)...)
 	}
 	slices.SortStableFunc(out, func(a, b string) int { return len(a) - len(b) })
 	return out
