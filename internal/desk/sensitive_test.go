@@ -165,6 +165,23 @@ func TestSensitive_EditedValue_IsSealedAndSent(t *testing.T) {
 	w.wantNoCanary()
 }
 
+// A question that needs the value is asked with it, also when a person asks.
+func TestSensitive_AskingTheTarget_UsesTheValue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.redefine("tools/shop.refund.yaml", "?key=${idempotency_key}", "?key=${idempotency_key}&note=${params.note}")
+	w.secretive()
+	run, a := w.refundWithCanary("")
+	w.approve("ben", a)
+	w.waitFor(run, engine.Completed)
+	effects, err := w.desk.RunEffects(t.Context(), desk.Terminal(), string(run.ID))
+	w.must(err)
+	asked, err := w.desk.AskTarget(t.Context(), desk.Terminal(), string(effects.Items[0].ID))
+	if err != nil || !asked.Happened || strings.Contains(string(asked.Body), canary) {
+		t.Errorf("the target says %+v with %s, %v", asked, asked.Body, err)
+	}
+}
+
 func TestSensitive_ForgedCommitment_IsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

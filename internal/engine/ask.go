@@ -7,6 +7,7 @@ import (
 	"countersign/internal/problem"
 	"countersign/internal/store"
 	"countersign/internal/tools"
+	"countersign/internal/vault"
 )
 
 // Request returns the request that was sent, secrets by name; empty before
@@ -32,6 +33,8 @@ func (e *Engine) Ask(ctx context.Context, tenant string, effect id.Effect) (ans 
 	if !tool.CanQuery() || len(eff.request) == 0 {
 		return ans, problem.New(problem.Conflict, "cannot_ask", "%s declares no way to ask what happened.", tool.Name)
 	}
-	sending := tools.Sending{Key: eff.Key, Effect: string(eff.ID), Attempt: eff.Attempts, SentAt: eff.SentAt, Config: e.o.Config, Params: eff.params, Pin: eff.pin}
+	var b *vault.Box
+	sending := tools.Sending{Key: eff.Key, Effect: string(eff.ID), Attempt: eff.Attempts, SentAt: eff.SentAt, Config: e.o.Config, Params: eff.params,
+		Pin: eff.pin, Open: e.opener(e.boxInto(&b, tenant, eff.Run))}
 	return asked(func() tools.Answer { return e.o.World.Query(ctx, tool, eff.request, sending) }), nil
 }

@@ -210,17 +210,7 @@ func data(v any) json.RawMessage {
 // durable.
 func (e *Engine) Refreeze(ctx context.Context, tenant string, run id.Run, t *tools.Tool, params json.RawMessage) (Refrozen, error) {
 	var b *vault.Box
-	box := func(ctx context.Context) (*vault.Box, error) {
-		if b != nil {
-			return b, nil
-		}
-		err := e.o.DB.View(ctx, func(ctx context.Context, q store.Querier) (err error) {
-			b, err = e.box(ctx, q, tenant, run)
-			return err
-		})
-		return b, err
-	}
-	re, err := e.refreeze(ctx, box, t, params)
+	re, err := e.refreeze(ctx, e.boxInto(&b, tenant, run), t, params)
 	re.box = b
 	return re, err
 }

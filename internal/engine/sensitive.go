@@ -30,16 +30,24 @@ func (e *Engine) box(ctx context.Context, q store.Querier, tenant string, run id
 // boxOf gives the box of one run, read when it is first needed.
 type boxOf func(ctx context.Context) (*vault.Box, error)
 
-// boxed is the session's box. It reads: call it outside a transaction.
-func (s *session) boxed(ctx context.Context) (*vault.Box, error) {
-	if s.box != nil {
-		return s.box, nil
+// boxInto reads the box of a run into b once it is needed, on a snapshot of
+// its own: call it outside a transaction.
+func (e *Engine) boxInto(b **vault.Box, tenant string, run id.Run) boxOf {
+	return func(ctx context.Context) (*vault.Box, error) {
+		if *b != nil {
+			return *b, nil
+		}
+		err := e.o.DB.View(ctx, func(ctx context.Context, q store.Querier) (err error) {
+			*b, err = e.box(ctx, q, tenant, run)
+			return err
+		})
+		return *b, err
 	}
-	err := s.e.o.DB.View(ctx, func(ctx context.Context, q store.Querier) (err error) {
-		s.box, err = s.e.box(ctx, q, s.run.Tenant, s.run.ID)
-		return err
-	})
-	return s.box, err
+}
+
+// boxed is the session's box.
+func (s *session) boxed(ctx context.Context) (*vault.Box, error) {
+	return s.e.boxInto(&s.box, s.run.Tenant, s.run.ID)(ctx)
 }
 
 // opener opens sealed values on snapshots of their own.
@@ -77,7 +85,7 @@ func (e *Engine) prepared(ctx context.Context, box boxOf, t *tools.Tool, params 
 	if err != nil {
 		return nil, err
 	}
-	ready, err := t.PrepareParams(clear)
+	ready, err := t.PrepareParams(clear, stood...)
 	if err != nil {
 		return nil, err
 	}
