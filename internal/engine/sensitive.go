@@ -177,11 +177,8 @@ func (s *session) unopened(ctx context.Context, q store.Querier, request json.Ra
 		}
 	}
 	_, err = sealed.ReplaceAll(doc, func(c sealed.Commitment) (any, error) { return s.box.Value(ctx, q, c) })
-	switch {
-	case errors.Is(err, vault.ErrGone):
+	if shut(err) {
 		return problem.From(err).Message, nil
-	case errors.Is(err, vault.ErrAltered):
-		return "A sensitive value in the database was altered.", nil
 	}
 	return "", err
 }
@@ -189,8 +186,12 @@ func (s *session) unopened(ctx context.Context, q store.Querier, request json.Ra
 // unsealed is the failure of parameters that cannot be prepared: what is gone
 // or altered blocks the run, anything else fails the step.
 func unsealed(err error) error {
-	if errors.Is(err, vault.ErrGone) || errors.Is(err, vault.ErrAltered) {
-		return &workflow.Failure{Class: workflow.Incompatible, Code: codeTampered, Message: "A sensitive value cannot be opened: " + problem.From(err).Message}
+	if shut(err) {
+		return &workflow.Failure{Class: workflow.Incompatible, Code: codeTampered, Message: problem.From(err).Message}
 	}
 	return nil
 }
+
+// shut reports whether a sealed value is gone or altered, so that it never
+// opens.
+func shut(err error) bool { return errors.Is(err, vault.ErrGone) || errors.Is(err, vault.ErrAltered) }

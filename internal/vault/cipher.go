@@ -14,7 +14,7 @@ const keyBytes = 32
 
 // ErrAltered is told where a ciphertext is not what was written, or its key is
 // another one.
-var ErrAltered error = problem.New(problem.Conflict, "sensitive_altered", "It was altered, or its key is another one.")
+var ErrAltered error = problem.New(problem.Conflict, "sensitive_altered", "A sensitive value in the database was altered, or its key is another one. Keep the folder as it is and compare it with a backup.")
 
 func random(n int) []byte {
 	b := make([]byte, n)
