@@ -21,7 +21,8 @@ import (
 // attempt changes nothing but leaves an audit entry of its own.
 //
 // Problems: not_eligible, self_approval, stale_digest, already_decided,
-// expired, run_not_waiting, clock_suspect, reauthenticate, invalid, not_found.
+// expired, run_not_waiting, clock_suspect, reauthenticate, record_changed,
+// unreadable_record, invalid, not_found.
 func (d *Desk) Decide(ctx context.Context, p identity.Principal, ref string, in Decide) (Decided, error) {
 	out, err := d.decide(ctx, p, ref, in)
 	if err != nil {
@@ -36,6 +37,9 @@ func (d *Desk) decide(ctx context.Context, p identity.Principal, ref string, in 
 	}
 	err = d.db.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if err := d.freshly(ctx, tx, p, ref, in.Verdict); err != nil {
+			return err
+		}
+		if err := d.holds(ctx, tx, ref, in.Verdict); err != nil {
 			return err
 		}
 		who, err := folk{d.people}.Person(ctx, tx, Tenant, p.Person)
@@ -104,7 +108,7 @@ func payload(v any) json.RawMessage {
 // an entry; a mistyped form does not.
 var refusals = map[string]bool{"not_eligible": true, "self_approval": true, "stale_digest": true, "already_decided": true, "expired": true,
 	"run_not_waiting": true, "clock_suspect": true, "forbidden": true, "missing_scope": true, "not_a_person": true,
-	"reauthenticate": true}
+	"reauthenticate": true, "record_changed": true, "unreadable_record": true}
 
 // attemptBytesMax bounds what of a refused attempt's own words is recorded.
 const attemptBytesMax = 100

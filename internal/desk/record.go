@@ -6,6 +6,7 @@ import (
 
 	"countersign/internal/approvals"
 	"countersign/internal/id"
+	"countersign/internal/problem"
 	"countersign/internal/store"
 )
 
@@ -34,6 +35,19 @@ func (d *Desk) asStored(ctx context.Context, q store.Querier, request id.Approva
 		d.logger.Error("a stored approval does not hold", "approval", request, "run", out.Run, "why", out.tampered)
 	}
 	return out, err
+}
+
+// holds refuses an approval of a request whose record was changed. It can be
+// rejected.
+func (d *Desk) holds(ctx context.Context, q store.Querier, ref, verdict string) error {
+	if verdict != approvals.VerdictApprove {
+		return nil
+	}
+	s, err := d.asStored(ctx, q, id.Approval(ref))
+	if err != nil || s.tampered == "" || s.unreadable {
+		return err // what cannot be read is refused by whoever reads it
+	}
+	return problem.New(problem.Conflict, "record_changed", "%s", s.alarm())
 }
 
 // alarm says what does not hold, and what follows; empty where all does.
