@@ -90,6 +90,29 @@ func rolesThat(capability string) []string {
 	return roles
 }
 
+// mayAnswer says why p, who holds the roles, may not answer the question; nil
+// if they may. Machines are refused by construction; who started the run may
+// answer like anybody else.
+func mayAnswer(p identity.Principal, roles []string, asked engine.Question) *problem.Error {
+	switch {
+	case p.Kind != identity.KindPerson:
+		return problem.New(problem.Forbidden, "not_a_person", "A machine's token never answers. Sign in, or use a personal token.")
+	case !may(p, capDecide):
+		return problem.New(problem.Forbidden, "missing_scope", "This token may not answer questions: it lacks the scope %s. Ask its owner for a token that has it.", capDecide)
+	case !asked.May(roles):
+		return problem.New(problem.Forbidden, "not_eligible", "You may not answer this. People with the role %s can.", strings.Join(asked.Roles, " or "))
+	}
+	return nil
+}
+
+// refusal keeps a nil problem a nil error.
+func refusal(p *problem.Error) error {
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
 // actor is p as the engine and the audit log name them.
 func actor(p identity.Principal) engine.Actor {
 	a := engine.Actor{Kind: p.Kind, ID: string(p.Person), Name: p.Name, How: p.How, Channel: p.Channel}

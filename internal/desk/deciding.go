@@ -108,7 +108,7 @@ func payload(v any) json.RawMessage {
 // an entry; a mistyped form does not.
 var refusals = map[string]bool{"not_eligible": true, "self_approval": true, "stale_digest": true, "already_decided": true, "expired": true,
 	"run_not_waiting": true, "clock_suspect": true, "forbidden": true, "missing_scope": true, "not_a_person": true,
-	"reauthenticate": true, "record_changed": true, "unreadable_record": true}
+	"reauthenticate": true, "record_changed": true, "unreadable_record": true, "already_answered": true, "question_closed": true, "run_blocked": true}
 
 // attemptBytesMax bounds what of a refused attempt's own words is recorded.
 const attemptBytesMax = 100

@@ -63,6 +63,13 @@ type Resolve struct {
 	Receipt  json.RawMessage
 }
 
+// Answer answers what a run asks at a step. Pass zero is the last one.
+type Answer struct {
+	Step  string
+	Pass  int
+	Value json.RawMessage
+}
+
 // Explain asks who would have to approve a call.
 type Explain struct {
 	Tool       string

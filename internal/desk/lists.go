@@ -85,15 +85,20 @@ type Counts struct {
 	ForMe, WaitingOnOthers, Pending, Unknown, Attention int
 }
 
-// Counts counts for p; Attention counts what operators must look at.
+// Counts counts for p: ForMe is what p may decide or answer, Attention what
+// operators must look at.
 func (d *Desk) Counts(ctx context.Context, p identity.Principal) (out Counts, err error) {
 	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
 		c, err := d.book.Counts(ctx, q, Tenant, p.Person)
 		if err != nil {
 			return err
 		}
+		questions, err := d.questionsFor(ctx, q, p)
+		if err != nil {
+			return err
+		}
 		attention, err := d.engine.Attention(ctx, q, Tenant)
-		out = Counts{c.ForMe, c.WaitingOnOthers, c.Pending, c.Unknown, len(attention) + c.DeadEnds}
+		out = Counts{c.ForMe + len(questions), c.WaitingOnOthers, c.Pending, c.Unknown, len(attention) + c.DeadEnds}
 		return err
 	})
 	return out, err

@@ -2,6 +2,7 @@ package desk
 
 import (
 	"context"
+	"strings"
 
 	"countersign/internal/approvals"
 	"countersign/internal/engine"
@@ -20,13 +21,14 @@ func each[T any](all []T) []*T {
 }
 
 // nameWho fills in who can act on what runs wait for: for a decision, whoever
-// may still give it; for a stopped run, the operators. A timer or another try
+// may still give it; for an answer, whoever has one of the roles; for a stopped
+// run, the operators. A timer or another try
 // needs nobody.
 func (d *Desk) nameWho(ctx context.Context, q store.Querier, runs ...*engine.Run) error {
 	n := namer{desk: d, book: d.book.Reading()}
 	for _, r := range runs {
 		for i := range r.WaitingFor {
-			who, err := n.who(ctx, q, r.WaitingFor[i])
+			who, err := n.who(ctx, q, r.ID, r.WaitingFor[i])
 			if err != nil {
 				return err
 			}
@@ -53,12 +55,14 @@ type namer struct {
 	operators string // in words, once asked
 }
 
-func (n *namer) who(ctx context.Context, q store.Querier, w engine.Waiting) (string, error) {
+func (n *namer) who(ctx context.Context, q store.Querier, run id.Run, w engine.Waiting) (string, error) {
 	switch w.Kind {
 	case engine.WaitApproval:
 		return n.deciders(ctx, q, id.Approval(w.Subject))
-	case engine.WaitPerson, engine.WaitInput:
+	case engine.WaitPerson:
 		return n.operating(ctx, q)
+	case engine.WaitInput:
+		return n.answering(ctx, q, run, w.Path)
 	}
 	return "", nil
 }
@@ -74,6 +78,22 @@ func (n *namer) deciders(ctx context.Context, q store.Querier, request id.Approv
 		return "nobody: " + deadEnd, nil
 	}
 	return approvals.Names(can), nil
+}
+
+// answering names who may answer what a run asks at a step.
+func (n *namer) answering(ctx context.Context, q store.Querier, run id.Run, path string) (string, error) {
+	asked, err := n.desk.engine.Question(ctx, q, Tenant, run, path, 0)
+	if problem.HasCode(err, "not_found") {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	all, err := n.desk.whoAnswers(ctx, q, asked)
+	if err == nil && len(all) == 0 {
+		return "somebody with the role " + strings.Join(asked.Roles, " or ") + "; nobody has it", nil
+	}
+	return approvals.Names(all), err
 }
 
 // operating names who may operate runs.
