@@ -24,6 +24,7 @@ type runCmd struct {
 	List   runListCmd   `cmd:"" help:"List runs, newest first." example:"console run list --status blocked --data ./data"`
 	Show   runShowCmd   `cmd:"" help:"Show one run with its steps, approvals, effects, and everything that happened, in order." example:"console run show key:demo-001 --data ./data"`
 	Resume runResumeCmd `cmd:"" help:"Continue a run." example:"console run resume key:demo-001 --data ./data"`
+	Answer runAnswerCmd `cmd:"" help:"Answer what a run asks, as a person who may." example:"console run answer key:demo-001 --step details --set amount=1500 --data ./data --as ana@example.org"`
 	Cancel runCancelCmd `cmd:"" help:"Cancel a run." example:"console run cancel run_… --data ./data --reason 'no longer needed'"`
 }
 

@@ -38,6 +38,7 @@ func (d *Desk) OpenQuestions(ctx context.Context, p identity.Principal) (page Pa
 		return page, err
 	}
 	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
+		page.Items = []Question{}
 		mine, err := d.questionsFor(ctx, q, p)
 		if err != nil {
 			return err
@@ -68,6 +69,7 @@ func (d *Desk) RunQuestions(ctx context.Context, p identity.Principal, ref strin
 		if err != nil {
 			return err
 		}
+		page.Items = []Question{}
 		for _, asked := range all {
 			view, err := d.questionView(ctx, q, p, asked)
 			if err != nil {

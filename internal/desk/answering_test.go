@@ -182,3 +182,45 @@ func TestAnswer_WhatIsSensitiveIsSealed(t *testing.T) {
 	}
 	w.wantNoCanary()
 }
+
+func TestAPI_AnswersWithAPersonalTokenAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	run := w.goodwill()
+	base := w.serve()
+	ana := caller{t, base, w.token("ana", true, "runs:read", "approvals:decide")}
+	machine := caller{t, base, w.token("ana", false, "runs:read", "runs:write", "operate")}
+	at := "/api/v1/runs/" + string(run.ID) + "/answers"
+	open := ana.must(200, ana.send("GET", "/api/v1/questions", ""))
+	if items := open.body["items"].([]any); len(items) != 1 || items[0].(map[string]any)["run"] != string(run.ID) || items[0].(map[string]any)["you"] != true {
+		t.Errorf("Ana's questions are %s", open.raw)
+	}
+	if none := machine.must(200, machine.send("GET", "/api/v1/questions", "")); len(none.body["items"].([]any)) != 0 {
+		t.Errorf("a machine's questions are %s", none.raw)
+	}
+	good := `{"step":"details","answer":` + wellMeant + `}`
+	machine.wantProblem(403, "not_a_person", machine.send("POST", at, good))
+	ana.wantProblem(422, "invalid", ana.send("POST", at, `{"answer":{}}`))
+	ana.wantProblem(422, "invalid", ana.send("POST", at, `{"step":"details","answr":{}}`))
+	ana.wantProblem(404, "not_found", ana.send("POST", at, `{"step":"refund","answer":{}}`))
+	bad := ana.send("POST", at, `{"step":"details","answer":{"amount":0,"why":"x"}}`)
+	ana.wantProblem(422, "invalid", bad)
+	if !strings.Contains(bad.raw, `"/amount"`) {
+		t.Errorf("it does not say where: %s", bad.raw)
+	}
+	done := ana.must(200, ana.send("POST", at, good))
+	if done.body["status"] != "answered" || done.body["answer"] == nil {
+		t.Errorf("answered: %s", done.raw)
+	}
+	ana.must(200, ana.send("POST", at, good))
+	again := ana.send("POST", at, `{"step":"details","answer":{"amount":1,"why":"x"}}`)
+	ana.wantProblem(409, "already_answered", again)
+	if !strings.Contains(again.raw, "Ana has answered this already") {
+		t.Errorf("it does not say who: %s", again.raw)
+	}
+	w.waitFor(run, engine.Completed)
+	past := ana.must(200, ana.send("GET", at, ""))
+	if items := past.body["items"].([]any); len(items) != 1 || items[0].(map[string]any)["status"] != "answered" {
+		t.Errorf("the run's questions are %s", past.raw)
+	}
+}

@@ -58,6 +58,9 @@ func Mount(g *echo.Group, o Options) {
 	g.GET("/runs/:id/audit", a.listRunEntries)
 	g.POST("/runs/:id/resume", a.resumeRun)
 	g.POST("/runs/:id/cancel", a.cancelRun)
+	g.GET("/runs/:id/answers", a.listAnswers)
+	g.POST("/runs/:id/answers", a.answer)
+	g.GET("/questions", a.listQuestions)
 
 	g.GET("/todo", a.listTodo)
 	g.GET("/effects", a.listEffects)
