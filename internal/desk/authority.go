@@ -17,7 +17,6 @@ const (
 	capRunsRead      = "runs:read"
 	capRunsWrite     = "runs:write"
 	capPropose       = "actions:propose"
-	capExecute       = "actions:execute"
 	capApprovalsRead = "approvals:read"
 	capDecide        = "approvals:decide"
 	capOperate       = "operate"

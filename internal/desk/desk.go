@@ -105,13 +105,5 @@ func (d *Desk) Stop(ctx context.Context) error {
 	return d.engine.Stop(ctx)
 }
 
-// Reader gives handlers one consistent reading of the database.
-func (d *Desk) Reader(ctx context.Context, fn func(ctx context.Context, q store.Querier) error) error {
-	return d.db.View(ctx, fn)
-}
-
-// Definitions is the stored workflows, tools and policies.
-func (d *Desk) Definitions() *definitions.Library { return d.defs }
-
 // longestWait bounds every waiting read (API.md: 60 s at most).
 const longestWait = 60 * time.Second

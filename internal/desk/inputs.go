@@ -95,7 +95,8 @@ type ApprovalQuery struct {
 	Limit                    int
 }
 
-// EffectQuery filters effects; an empty status matches all.
+// EffectQuery filters effects across runs; the one status there is to ask for
+// is unknown, which is what an empty one asks for, too.
 type EffectQuery struct {
 	Status string
 	Cursor string

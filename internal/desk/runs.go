@@ -158,7 +158,7 @@ func (d *Desk) runID(ctx context.Context, q store.Querier, ref string) (id.Run, 
 	return run.ID, err
 }
 
-// view runs fn over one reading, for a caller with the capability, with the
+// viewRun runs fn over one reading, for a caller who may read runs, with the
 // run that ref names.
 func (d *Desk) viewRun(ctx context.Context, p identity.Principal, ref string, fn func(ctx context.Context, q store.Querier, run id.Run) error) error {
 	if err := require(p, capRunsRead, "read runs"); err != nil {

@@ -71,19 +71,17 @@ var _ World = (*tools.World)(nil)
 
 // Actor is who does something.
 type Actor struct {
-	Kind    string `json:"kind"` // person, token, engine, policy
+	Kind    string `json:"kind"` // person, machine, engine
 	ID      string `json:"id"`
 	Name    string `json:"name"`
 	How     string `json:"how,omitempty"`     // how they proved who they are
-	Channel string `json:"channel,omitempty"` // browser, api, cli, engine
+	Channel string `json:"channel,omitempty"` // browser, api, command line, engine
 }
 
-// The kinds of actors.
+// The kinds of actors that the engine tells apart.
 const (
 	ActorPerson = "person"
-	ActorToken  = "token"
 	ActorEngine = "engine"
-	ActorPolicy = "policy"
 )
 
 // The kinds of proposals.

@@ -120,7 +120,7 @@ const sqlSent = `UPDATE effect SET status = 'sent', attempts = attempts + 1, fen
 	reconcile_at = NULL, reconcile_count = 0, updated_at = $7
 	WHERE tenant = $9 AND id = $10 AND status = $11 AND attempts = $12`
 
-// send moves the row to `sent`: from here on the outside may have changed.
+// markSent moves the row to `sent`: from here on the outside may have changed.
 func (e *Engine) markSent(ctx context.Context, tx *store.Tx, r Run, eff *Effect, adm Admission, ttl time.Duration, keyed bool) error {
 	now := tx.Now()
 	var expires any

@@ -156,13 +156,13 @@ func (e *Engine) one(run id.Run) {
 	case err == nil, errors.Is(err, errHeld), errors.Is(err, errFinished), errors.Is(err, store.ErrConflict), e.stopping():
 	default:
 		e.log.Error("resume", "run", run, "error", err)
-		e.pause(run)
+		e.pause()
 	}
 }
 
 // pause keeps a run that could not even be claimed from being tried in a tight
 // loop.
-func (e *Engine) pause(run id.Run) {
+func (e *Engine) pause() {
 	select {
 	case <-time.After(e.o.PollEvery):
 	case <-e.halt:

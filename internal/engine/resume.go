@@ -181,13 +181,13 @@ func (e *Engine) soon(ctx context.Context, r Run) bool {
 }
 
 const sqlWake = `UPDATE run SET signals = signals + 1, wake_at = CASE WHEN lease_owner IS NULL THEN $1 ELSE wake_at END
-	WHERE id = $2 AND finished_at IS NULL`
+	WHERE id = $2 AND finished_at IS NULL AND status <> 'blocked'`
 
 // Wake has the run looked at now, because something it waits for has changed:
 // call it in the transaction that changes it. A blocked run stays blocked. A
 // wake-up that comes while a driver is putting the run to sleep is not lost.
 func (e *Engine) Wake(ctx context.Context, tx *store.Tx, run id.Run) error {
-	if _, err := tx.Exec(ctx, sqlWake+" AND status <> 'blocked'", store.Micros(tx.Now()), string(run)); err != nil {
+	if _, err := tx.Exec(ctx, sqlWake, store.Micros(tx.Now()), string(run)); err != nil {
 		return fmt.Errorf("wake run %s: %w", run, err)
 	}
 	tx.AfterCommit(e.hint)

@@ -38,7 +38,7 @@ type session struct {
 	box     *vault.Box                  // nil until something sensitive comes
 	now     time.Time                   // of the last commit: the instant that planning sees
 
-	planned []workflow.Task // what extend found to come next; nil: ask the planner
+	planned []workflow.Task // what follows was found to come next; nil: ask the planner
 	alone   bool            // the task at hand is the only one
 	left    bool            // the run is released: nothing more to do
 	settled bool            // a cancel was asked for; only what is under way is recorded

@@ -11,7 +11,6 @@ package identity
 import (
 	"embed"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,12 +43,9 @@ type Principal struct {
 	Token   id.Token // empty for a session
 	Scopes  []string // of the token
 	Session id.Session
-	How     string // password, token, personal token, command line
+	How     string // password, token, personal token, data folder
 	Channel string // browser, api, command line
 }
-
-// HasRole reports whether p holds the role.
-func (p Principal) HasRole(role string) bool { return slices.Contains(p.Roles, role) }
 
 // The scopes a token may have (API.md).
 var Scopes = []string{"runs:read", "runs:write", "actions:propose", "actions:execute", "approvals:read", "approvals:decide", "operate", "audit:read", "admin"}

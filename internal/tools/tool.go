@@ -42,8 +42,8 @@ const (
 type Config map[string]string
 
 // Frozen is a request with everything resolved but secrets and sealed values:
-// canonical JSON of
-// a [Request]. It goes into the subject that is approved, byte for byte.
+// canonical JSON of a [Request]. It goes into the subject that is approved,
+// byte for byte.
 type Frozen = json.RawMessage
 
 // Description is what a call is about, in words computed from its parameters.

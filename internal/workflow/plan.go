@@ -36,16 +36,6 @@ func (w *Workflow) Next(ctx context.Context, s State, run RunInfo, out Outputs, 
 	return tasks, nil
 }
 
-// Advance is Apply, then Next.
-func (w *Workflow) Advance(ctx context.Context, s State, e Event, run RunInfo, out Outputs, now time.Time) (State, []Task, error) {
-	next, err := w.Apply(s, e)
-	if err != nil {
-		return s, nil, err
-	}
-	tasks, err := w.Next(ctx, next, run, out, now)
-	return next, tasks, err
-}
-
 // plan is one call of Next.
 type plan struct {
 	w   *Workflow

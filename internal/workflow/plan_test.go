@@ -284,15 +284,3 @@ func TestNext_ReportsWhatIsNotTheStepsFault(t *testing.T) {
 		t.Errorf("next with a cancelled context = %v; it must not become a failure of the run", err)
 	}
 }
-
-func TestAdvance_IsApplyThenNext(t *testing.T) {
-	r := start(t, compile(t, "- {id: a, call: docs.collect}\n- {id: b, action: kb.publish}"), `{}`)
-	r.next()
-	s, tasks, err := r.w.Advance(t.Context(), r.s, workflow.Event{Kind: workflow.StepCompleted, Path: "a", Pass: 1, Output: json.RawMessage(`1`)}, r.run, r.outputs, r.now)
-	if err != nil || len(tasks) != 1 || tasks[0].Kind != workflow.TaskPropose || s.Step("a").Status != workflow.Completed {
-		t.Errorf("advance: %v, %+v, %s", err, tasks, dump(s))
-	}
-	if same, tasks, err := r.w.Advance(t.Context(), s, workflow.Event{Kind: workflow.Started}, r.run, r.outputs, r.now); err == nil || tasks != nil || !cmp.Equal(same, s) {
-		t.Errorf("an illegal event advances: %v, %v", tasks, err)
-	}
-}

@@ -15,8 +15,9 @@ import (
 // fileType is the format of a receipt.
 const fileType = "countersign.receipt/1"
 
-// bytesMax bounds a receipt: a subject of a megabyte and its proofs.
-const bytesMax = 8 << 20
+// bytesMax bounds a receipt: the largest subject, four mebibytes whose quotes
+// stand escaped, and its proofs.
+const bytesMax = 16 << 20
 
 // Proof is one entry of the log with what shows that it is there.
 type Proof struct {

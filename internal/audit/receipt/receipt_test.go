@@ -256,8 +256,8 @@ func TestCheck_AnActionThatThePolicyAllowedNeedsNoDecision(t *testing.T) {
 	}
 }
 
-func TestCheck_ReadsAtMostEightMebibytes(t *testing.T) {
-	if _, err := receipt.Check(make([]byte, 8<<20+1), ""); err == nil || !strings.Contains(err.Error(), "at most 8388608") {
+func TestCheck_ReadsAtMostSixteenMebibytes(t *testing.T) {
+	if _, err := receipt.Check(make([]byte, 16<<20+1), ""); err == nil || !strings.Contains(err.Error(), "at most 16777216") {
 		t.Errorf("Check = %v, want the limit named", err)
 	}
 }

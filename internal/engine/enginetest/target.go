@@ -24,22 +24,19 @@ type Target struct {
 	URL    string
 	Ledger string // path of the ledger file
 
-	mu      sync.Mutex
-	Fail    func(r *http.Request) int  // status to answer without doing anything; 0: do it
-	Lose    func(r *http.Request) bool // do it, then answer nothing
-	version int
+	mu   sync.Mutex
+	Fail func(r *http.Request) int  // status to answer without doing anything; 0: do it
+	Lose func(r *http.Request) bool // do it, then answer nothing
 }
 
 // NewTarget starts the server for the time of the test.
 func NewTarget(t testing.TB) *Target {
 	t.Helper()
-	o := &Target{Ledger: filepath.Join(t.TempDir(), "ledger.jsonl"), version: 1}
+	o := &Target{Ledger: filepath.Join(t.TempDir(), "ledger.jsonl")}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /read", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, map[string]any{"text": "hello"}) })
 	mux.HandleFunc("GET /state", func(w http.ResponseWriter, _ *http.Request) {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		answer(w, 200, map[string]any{"open": o.version > 0, "version": o.version})
+		answer(w, 200, map[string]any{"open": true, "version": 1})
 	})
 	mux.HandleFunc("POST /effects", func(w http.ResponseWriter, r *http.Request) { o.write(w, r, true) })
 	mux.HandleFunc("POST /unkeyed", func(w http.ResponseWriter, r *http.Request) { o.write(w, r, false) })
@@ -48,13 +45,6 @@ func NewTarget(t testing.TB) *Target {
 	t.Cleanup(srv.Close)
 	o.URL = srv.URL
 	return o
-}
-
-// SetVersion changes the object's pin; 0 closes it.
-func (o *Target) SetVersion(v int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.version = v
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

@@ -15,7 +15,6 @@ type Field struct {
 	Error    string // what is wrong and what to do; empty: nothing
 	Required bool
 	Options  []Option // choice
-	Pattern  string   // not used for validation in the browser, which would lose the message
 	Complete string   // autocomplete token: "username", "current-password", "new-password"
 	Max      int      // maxlength in characters; 0: none
 	Rows     int      // multiline; 0: 4
