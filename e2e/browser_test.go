@@ -36,7 +36,7 @@ func (w *world) browse(t *testing.T, script bool) *tab {
 	t.Cleanup(stop)
 	ctx, end := chromedp.NewContext(alloc)
 	t.Cleanup(end)
-	ctx, over := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, over := context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(over)
 	b := &tab{t: t, ctx: ctx, world: w}
 	messages := chromedp.Console(ctx)
@@ -88,9 +88,10 @@ func (b *tab) size(width, height int64) {
 	b.do("resize", chromedp.EmulateViewport(width, height))
 }
 
-// theme makes the system's colour scheme dark or light.
+// theme makes the system's colour scheme dark or light, without motion: a
+// picture is taken at once.
 func (b *tab) theme(scheme string) {
-	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
 	if err != nil {
 		b.t.Fatalf("set the colour scheme: %v", err)
 	}

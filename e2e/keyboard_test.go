@@ -99,7 +99,7 @@ func TestKeyboard_AWholeDecisionWithoutAPointer(t *testing.T) {
 	b := w.browse(t, true)
 
 	b.open("/inbox")
-	b.tabTo("Email")
+	b.tabTo("E-mail address")
 	b.keys(who.Email)
 	b.tabTo("Password")
 	b.keys(who.Password, kb.Enter)

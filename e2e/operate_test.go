@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,27 +55,65 @@ func TestJourney_VerifyTheLog(t *testing.T) {
 // on the console; the pictures are for people to look at.
 func TestPages_InBothSchemesAtBothWidths(t *testing.T) {
 	w := open(t)
+	done, agreed := w.refund(t, "47161", 12500)
 	run, approval := w.refund(t, "47160", 75000)
-	people := map[string][]string{
-		"finance": {"/inbox", "/waiting", "/decisions", "/approvals", "/approvals/" + approval, "/approvals/" + approval + "/edit", "/runs", "/runs/" + run, "/attention", "/definitions",
-			"/definitions/workflow/refund/1", "/definitions/explain", "/account", "/help/keys", "/nothing-here"},
-		"auditor": {"/audit", "/people"},
+	b := w.browse(t, true)
+	b.pictures("", "/signin", "")
+	b.signIn(w.with(t, "finance"), "/approvals/"+agreed)
+	b.click("#arm")
+	b.see("#confirm-button:not(:disabled)")
+	b.click("#confirm-button")
+	w.until(t, done, "completed")
+	arm := "/approvals/" + approval + "?arm=" + b.digestOf(approval)
+	for name, path := range map[string]string{"inbox": "/inbox", "waiting": "/waiting", "decisions": "/decisions", "approvals": "/approvals", "approval": "/approvals/" + approval, "armed": arm,
+		"edit": "/approvals/" + approval + "/edit", "executed": "/approvals/" + agreed, "runs": "/runs", "run": "/runs/" + run, "run-done": "/runs/" + done, "checkpoint": "/runs/" + done + "/checkpoints/2",
+		"attention": "/attention", "definitions": "/definitions", "workflow": "/definitions/workflow/refund/1", "tool": "/definitions/tool/shop.refund/1", "policy": "/definitions/policy/default/1",
+		"explain": "/definitions/explain", "account": "/account", "keys": "/help/keys", "not-found": "/nothing-here"} {
+		b.pictures(name, path, "")
 	}
-	for role, paths := range people {
-		b := w.browse(t, true)
-		b.signIn(w.with(t, role), "/")
-		for _, path := range paths {
-			name := strings.NewReplacer("/", "-", approval, "ID", run, "ID").Replace(strings.TrimPrefix(path, "/"))
-			for _, scheme := range []string{"light", "dark"} {
-				b.theme(scheme)
-				for width, height := range map[int64]int64{1440: 900, 390: 844} {
-					b.size(width, height)
-					b.open(path)
-					b.see("main h1")
-					b.fits(path, width)
-					b.shot(name + map[int64]string{1440: "-1440-", 390: "-390-"}[width] + scheme)
-				}
-			}
+	b.eventually("an unknown outcome", func() bool {
+		b.open("/attention")
+		return strings.Contains(b.text(), "Outcome unknown")
+	})
+	b.pictures("effect", "/attention", `main a.button[href^="/effects/"]`)
+	b = w.browse(t, true)
+	b.signIn(w.with(t, "auditor"), "/")
+	b.pictures("audit", "/audit", "")
+	b.pictures("entry", "/audit", `main a[href^="/audit/entries/"]`)
+	b.pictures("people", "/people", "")
+	b = w.browse(t, true)
+	b.signIn(w.with(t, "builder"), "/")
+	b.pictures("start", "/runs/new", "")
+	b.pictures("start-refund", "/runs/new?workflow=refund", "")
+}
+
+// pictures takes a page, or what a link on it leads to, in both schemes at
+// both widths; it must fit.
+func (b *tab) pictures(name, path, link string) {
+	b.t.Helper()
+	if name == "" {
+		name = strings.TrimPrefix(path, "/")
+	}
+	for width, height := range map[int64]int64{1440: 900, 390: 844} {
+		b.size(width, height)
+		b.open(path)
+		if link != "" {
+			b.click(link)
+			b.eventually("the page behind "+link, func() bool { return b.where() != path })
+		}
+		b.see("main h1")
+		b.fits(path, width)
+		for _, scheme := range []string{"light", "dark"} {
+			b.theme(scheme)
+			b.shot(fmt.Sprintf("%s-%d-%s", name, width, scheme))
 		}
 	}
+}
+
+// digestOf is the digest that a request's page says it is about.
+func (b *tab) digestOf(approval string) string {
+	b.t.Helper()
+	b.open("/approvals/" + approval)
+	b.see("#act")
+	return b.digest()
 }

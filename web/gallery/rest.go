@@ -35,9 +35,9 @@ func log() []Exhibit {
 
 func definitions() []Exhibit {
 	list := pages.DefinitionsView{Page: frame("Definitions", "/definitions"), Explain: "/definitions/explain", Problems: []string{"workflows/refund.yaml:14:9: unknown key “retires”; did you mean “retry”?"}, Groups: []pages.DefinitionGroup{
-		{Title: "Workflows", Rows: []pages.DefinitionRow{{Name: "weekly-report", Version: 2, URL: "/definitions/workflow/weekly-report/2", Title: "Weekly engineering report", Digest: digest1, Used: "3 open runs", Since: days}, {Name: "refund", Version: 1, URL: "/definitions/workflow/refund/1", Title: "Refund a customer", Digest: digest2, Used: "1 open run", Since: days}}},
-		{Title: "Tools", Rows: []pages.DefinitionRow{{Name: "shop.refund", Version: 1, URL: "/definitions/tool/shop.refund/1", Title: "Refund an order", Risk: "high", Effect: "writes", Digest: digest3, Used: "refund 1", Since: days}, {Name: "docs.collect", Version: 1, URL: "/definitions/tool/docs.collect/1", Title: "Collect documents", Risk: "low", Effect: "reads", Digest: digest1, Used: "weekly-report 2", Since: days}}},
-		{Title: "Policies", Rows: []pages.DefinitionRow{{Name: "default", Version: 3, URL: "/definitions/policy/default/3", Digest: digest2, Used: "every action", Since: hours}}}}}
+		{Title: "Workflows", Rows: []pages.DefinitionRow{{Name: "weekly-report", Version: 2, URL: "/definitions/workflow/weekly-report/2", Title: "Weekly engineering report", Digest: digest1, Since: days}, {Name: "refund", Version: 1, URL: "/definitions/workflow/refund/1", Title: "Refund a customer", Digest: digest2, Since: days}}},
+		{Title: "Tools", Rows: []pages.DefinitionRow{{Name: "shop.refund", Version: 1, URL: "/definitions/tool/shop.refund/1", Title: "Refund an order", Risk: "high", Effect: "writes", Digest: digest3, Since: days}, {Name: "docs.collect", Version: 1, URL: "/definitions/tool/docs.collect/1", Title: "Collect documents", Risk: "low", Effect: "reads", Digest: digest1, Since: days}}},
+		{Title: "Policies", Rows: []pages.DefinitionRow{{Name: "default", Version: 3, URL: "/definitions/policy/default/3", Digest: digest2, Since: hours}}}}}
 	empty := pages.DefinitionsView{Page: frame("Definitions", "/definitions"), Groups: []pages.DefinitionGroup{{Title: "Workflows", Empty: "None. Put YAML files into the folder workflows and start again."}}}
 	m := runMap("todo")
 	for i := range m.Nodes {
@@ -67,7 +67,7 @@ func definitions() []Exhibit {
 
 func people() []Exhibit {
 	boxes := []pages.RoleBox{{Value: "approver", Hint: "decides what no other rule names"}, {Value: "finance", Hint: "decides refunds", Checked: true}, {Value: "operator", Hint: "looks after runs"}, {Value: "auditor", Hint: "reads the log"}, {Value: "admin", Hint: "people and tokens"}}
-	tokens := []pages.TokenRow{{Name: "billing-agent", Owner: "Mara Kline", Kind: "machine", Scopes: []string{"actions:propose", "runs:read"}, Used: minute, Expires: tomorrow, Status: parts.Status{Code: "active", Word: "active"}, Revoke: "/tokens/tok_1/revoke"}, {Name: "old", Owner: "Ben Okafor", Kind: "personal", Scopes: []string{"approvals:decide"}, Used: days, Expires: days, Status: parts.Status{Code: "revoked", Word: "revoked"}}}
+	tokens := []pages.TokenRow{{Name: "billing-agent", Owner: "Mara Kline", Kind: "machine", Scopes: []string{"actions:propose", "runs:read"}, Expires: tomorrow, Status: parts.Status{Code: "active", Word: "active"}, Revoke: "/tokens/tok_1/revoke"}, {Name: "old", Owner: "Ben Okafor", Kind: "personal", Scopes: []string{"approvals:decide"}, Expires: days, Status: parts.Status{Code: "revoked", Word: "revoked"}}}
 	v := pages.PeopleView{Page: frame("People", "/people"), Add: "/people", Roles: boxes, Tokens: tokens,
 		Fields: []parts.Field{{Name: "name", Label: "Name", Kind: "text", Required: true}, {Name: "email", Label: "Email", Kind: "email", Required: true}, {Name: "password", Label: "First password", Kind: "password", Required: true, Complete: "new-password", Hint: "at least 12 characters; to be changed by the person"}},
 		Rows: []pages.PersonRow{

@@ -76,7 +76,7 @@ func entryQuery(c echo.Context) (desk.EntryQuery, []parts.Field, error) {
 
 func (b *Browser) entryRow(e audit.Entry) pages.EntryRow {
 	return pages.EntryRow{Seq: thousands(e.Seq), URL: address("/audit/entries/", string(e.ID)), At: b.at(e.Time), Who: e.Actor.Name, How: joinWords(e.Actor.How, e.Channel),
-		Action: e.Action, Subject: subject(e.Subject), Outcome: entryOutcome(e.Outcome), Digest: e.Digest}
+		Action: e.Action, Subject: subject(e.Subject), Outcome: entryOutcome(e), Digest: e.Digest}
 }
 
 func joinWords(words ...string) string {
@@ -89,11 +89,18 @@ func joinWords(words ...string) string {
 	return strings.Join(out, ", ")
 }
 
-func entryOutcome(outcome string) parts.Status {
-	if code, refused := strings.CutPrefix(outcome, "refused: "); refused {
+// entryOutcome is the outcome of an entry: a state, or a remark such as
+// "revision 2" or the roles somebody has now.
+func entryOutcome(e audit.Entry) parts.Status {
+	if code, refused := strings.CutPrefix(e.Outcome, "refused: "); refused {
 		return parts.Status{Code: "refused", Word: "refused: " + strings.ReplaceAll(code, "_", " ")}
 	}
-	return status(outcome)
+	subject, verb, _ := strings.Cut(e.Action, ".")
+	remark := subject == "person" || subject == "token" || verb == "viewed" || subject == "sensitive" || strings.Contains(e.Outcome, " ")
+	if remark && e.Outcome != "ok" {
+		return parts.Status{Code: "plain", Word: e.Outcome}
+	}
+	return status(e.Outcome)
 }
 
 // subject links what an entry is about, where it has a page.
@@ -180,13 +187,24 @@ func entryBack(p identity.Principal, e audit.Entry) parts.Link {
 	return parts.Link{Text: "For me", URL: "/inbox"}
 }
 
+// actorWords is a name and what kind of actor it is, where the name does not
+// say so.
+func actorWords(a audit.Actor) string {
+	if a.Name == a.Kind {
+		return a.Name
+	}
+	return joinWords(a.Name, a.Kind)
+}
+
 func (b *Browser) entryFacts(e audit.Entry) []parts.Fact {
-	about, outcome := subject(e.Subject), entryOutcome(e.Outcome)
-	facts := []parts.Fact{{Name: "Time", Time: b.at(e.Time)}, {Name: "By", Text: joinWords(e.Actor.Name, e.Actor.Kind)}, {Name: "Proved by", Text: e.Actor.How}, {Name: "Channel", Text: e.Channel}}
+	about, outcome := subject(e.Subject), entryOutcome(e)
+	facts := []parts.Fact{{Name: "Time", Time: b.at(e.Time)}, {Name: "By", Text: actorWords(e.Actor)}, {Name: "Proved by", Text: e.Actor.How}, {Name: "Channel", Text: e.Channel}}
 	for name, v := range e.Authority {
 		facts = append(facts, parts.Fact{Name: strings.ReplaceAll(name, "_", " "), Text: v, Mono: true})
 	}
-	facts = append(facts, parts.Fact{Name: "About", Link: &about})
+	if e.Subject != "" {
+		facts = append(facts, parts.Fact{Name: "About", Link: &about})
+	}
 	if e.Run != "" {
 		run := subject(string(e.Run))
 		facts = append(facts, parts.Fact{Name: "Run", Link: &run})

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"countersign/internal/desk"
 	"countersign/internal/engine"
 	"countersign/internal/problem"
 	"countersign/web/templates/pages"
@@ -32,12 +33,16 @@ func (b *Browser) showCheckpoint(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	v := b.checkpointView(run, all.Items, i)
+	plan, err := b.desk.WorkflowPlan(c.Request().Context(), who(c), run.WorkflowDigest)
+	if err != nil {
+		return err
+	}
+	v := b.checkpointView(run, plan, all.Items, i)
 	v.Page = page
 	return render(c, http.StatusOK, pages.Checkpoint(v))
 }
 
-func (b *Browser) checkpointView(run engine.Run, all []engine.Checkpoint, i int) pages.CheckpointView {
+func (b *Browser) checkpointView(run engine.Run, plan desk.WorkflowPlan, all []engine.Checkpoint, i int) pages.CheckpointView {
 	p := all[i]
 	url := address("/runs/", string(run.ID))
 	v := pages.CheckpointView{Back: parts.Link{Text: "Run " + runName(run), URL: url}, Version: p.Version, Of: int64(len(all)), Event: document("Event", p.Event),
@@ -51,7 +56,7 @@ func (b *Browser) checkpointView(run engine.Run, all []engine.Checkpoint, i int)
 	}
 	for _, before := range all[:i+1] {
 		if len(before.Output) > 0 && before.Path != "" {
-			v.State = append(v.State, pages.RunStep{Path: before.Path, Anchor: fmt.Sprintf("at-%d", before.Version), Title: before.Path, Status: status("completed"),
+			v.State = append(v.State, pages.RunStep{Path: before.Path, Anchor: fmt.Sprintf("at-%d", before.Version), Title: stepTitle(plan, before.Path), Status: status("completed"),
 				Started: b.at(before.CreatedAt), Output: document("Output", before.Output)})
 		}
 	}

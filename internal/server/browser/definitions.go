@@ -9,6 +9,7 @@ import (
 	"countersign/internal/desk"
 	"countersign/internal/problem"
 	"countersign/internal/server/edge"
+	"countersign/internal/tools"
 	"countersign/web/templates/pages"
 	"countersign/web/templates/parts"
 
@@ -97,10 +98,22 @@ func (b *Browser) definitionView(d desk.DefinitionView) pages.DefinitionView {
 		v.Facts = append(v.Facts, parts.Fact{Name: "Risk", Text: d.Risk}, parts.Fact{Name: "Effect", Text: effectWord(d.Effect)})
 	}
 	if d.Honesty != "" {
-		v.Facts = append(v.Facts, parts.Fact{Name: "A lost answer is settled by", Text: d.Honesty})
+		v.Facts = append(v.Facts, parts.Fact{Name: "A lost answer is settled by", Text: honestyWord(d.Honesty)})
 	}
 	v.Rules = policyRules(d)
 	return v
+}
+
+// honestyWord says how a lost answer of a tool is settled.
+func honestyWord(honesty string) string {
+	word, ok := map[string]string{
+		tools.HonestyKey: "sending the same key again, which the target takes for the same request", tools.HonestyQuery: "asking the target whether it happened",
+		tools.HonestyKeyAndQuery: "asking the target, and sending the same key again if it did not happen", tools.HonestyPerson: "a person, with evidence: nobody else can know",
+	}[honesty]
+	if !ok {
+		return honesty
+	}
+	return word
 }
 
 // policyRules are the rules of a policy, from its compiled form.
@@ -111,9 +124,11 @@ func policyRules(d desk.DefinitionView) []pages.PolicyRule {
 	var compiled struct {
 		Rules []struct {
 			Name, When, Effect string
-			Groups             []struct {
-				Name, Role string
-				Need       int
+			Approve            struct {
+				Groups []struct {
+					Name, Role string
+					Need       int
+				}
 			}
 		}
 	}
@@ -123,7 +138,7 @@ func policyRules(d desk.DefinitionView) []pages.PolicyRule {
 	var out []pages.PolicyRule
 	for _, r := range compiled.Rules {
 		rule := pages.PolicyRule{Name: r.Name, When: r.When, Effect: r.Effect}
-		for _, g := range r.Groups {
+		for _, g := range r.Approve.Groups {
 			name := g.Name
 			if name == "" {
 				name = g.Role

@@ -39,9 +39,12 @@ func (b *Browser) frame(c echo.Context, title string) (layout.Page, error) {
 }
 
 // place is where in the rail a page belongs: a request stands in the list it
-// was opened from.
+// was opened from, an effect with what needs attention.
 func place(c echo.Context) string {
 	path := c.Request().URL.Path
+	if strings.HasPrefix(path, "/effects/") {
+		return "/attention"
+	}
 	if !strings.HasPrefix(path, "/approvals/") {
 		return path
 	}

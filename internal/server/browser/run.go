@@ -97,7 +97,7 @@ func (b *Browser) runView(s story) pages.RunView {
 		v.Error = runError(r)
 	}
 	for _, t := range s.steps {
-		v.Steps = append(v.Steps, b.runStep(t))
+		v.Steps = append(v.Steps, b.runStep(t, stepTitle(s.plan, t.Path)))
 	}
 	for _, e := range s.effects {
 		v.Effects = append(v.Effects, b.effectRow(e))
@@ -151,8 +151,18 @@ func runActions(r engine.Run, may bool) pages.RunActions {
 	return a
 }
 
-func (b *Browser) runStep(t engine.Step) pages.RunStep {
-	v := pages.RunStep{Path: t.Path, Pass: t.Pass, Anchor: anchor(t.Path, t.Pass), Title: t.Path, Kind: t.Kind, Tool: t.Tool, Status: status(t.Status), Attempts: t.Attempts,
+// stepTitle is what the workflow calls a step; its path where it says nothing.
+func stepTitle(plan desk.WorkflowPlan, path string) string {
+	for _, n := range plan.Graph.Nodes {
+		if n.Path == path && n.Title != "" {
+			return n.Title
+		}
+	}
+	return path
+}
+
+func (b *Browser) runStep(t engine.Step, title string) pages.RunStep {
+	v := pages.RunStep{Path: t.Path, Pass: t.Pass, Anchor: anchor(t.Path, t.Pass), Title: title, Kind: t.Kind, Tool: t.Tool, Status: status(t.Status), Attempts: t.Attempts,
 		Started: b.at(t.StartedAt), Output: document("Output", t.Output)}
 	if t.Status != "waiting" {
 		v.Took = took(t.StartedAt, t.UpdatedAt)

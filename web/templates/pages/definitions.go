@@ -29,7 +29,6 @@ type DefinitionRow struct {
 	Risk    string // tools only
 	Effect  string // "reads", "writes"; tools only
 	Digest  string
-	Used    string // "3 open runs"
 	Since   parts.Time
 	Problem string // untrusted
 }

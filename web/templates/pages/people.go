@@ -47,7 +47,6 @@ type TokenRow struct {
 	Owner   string // untrusted
 	Kind    string // machine, personal
 	Scopes  []string
-	Used    parts.Time
 	Expires parts.Time
 	Status  parts.Status
 	Revoke  string

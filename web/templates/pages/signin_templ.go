@@ -89,7 +89,7 @@ func SignIn(v SignInView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = parts.Input(parts.Field{Name: "email", Label: "Email", Kind: "email", Value: v.Email, Required: true, Complete: "username", Focus: v.Email == ""}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = parts.Input(parts.Field{Name: "email", Label: "E-mail address", Kind: "email", Value: v.Email, Required: true, Complete: "username", Focus: v.Email == ""}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
