@@ -37,7 +37,7 @@ func (s *session) dispatch(ctx context.Context, t workflow.Task, tool *tools.Too
 // ledger row, the step, its checkpoint and the run, in one transaction. A
 // driver that was taken over meanwhile leaves the answer as evidence.
 func (s *session) outcome(ctx context.Context, t workflow.Task, tool *tools.Tool, eff *Effect, out tools.Outcome, found json.RawMessage) (*wait, error) {
-	if eff.again && (out.Status == tools.NotDone || out.Code == tools.CodeStillRunning) {
+	if eff.again && out.Status != tools.Confirmed {
 		out.Status = tools.Unknown // this try did not happen; the one before may have
 	}
 	s.crash("before-outcome-commit", t.Path, t.Pass)

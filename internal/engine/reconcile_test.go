@@ -92,6 +92,26 @@ func TestReconcile_NeverPastTheKeysLife(t *testing.T) {
 	}
 }
 
+// A refusal of the same key sent again says nothing of the first time: the
+// target may refuse because of what that did. Found by simulation, seed 1214.
+func TestReconcile_RefusedWhenSentAgain_StaysUnknown(t *testing.T) {
+	r := NewRig(t, NewLibrary(t, AllTools...), offline)
+	tries := 0
+	r.Script.OnSend = func(context.Context, *tools.Tool, tools.Sending) tools.Outcome {
+		tries++
+		if tries == 1 {
+			return tools.Outcome{Status: tools.Unknown, Class: tools.ClassUnknown, Message: "No answer came."}
+		}
+		return tools.Outcome{Status: tools.Refused, Class: tools.ClassRefused, Message: "The order is refunded already."}
+	}
+	run := r.Begin(r.Lib.Add(t, ReadThenWrite("write.key")), `{}`, "k")
+	r.Gate.Policy = func(engine.Proposal) string { return engine.Allowed }
+	got := r.Drive(run.ID)
+	if e := r.Effects(run.ID)[0]; got.Status != engine.Blocked || e.Status != engine.Unknown || tries < 2 {
+		t.Errorf("after %d tries the run is %s and its effect %s, want blocked for a person and unknown", tries, got.Status, e.Status)
+	}
+}
+
 func TestReconcile_AgainOnlyWhenStillAdmitted(t *testing.T) {
 	r, run := approved(t, "write.key")
 	losing(r, 1)
