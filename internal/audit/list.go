@@ -29,7 +29,7 @@ func (l *Log) Entries(ctx context.Context, q store.Querier, f Filter) ([]Entry, 
 	if err != nil {
 		return nil, "", err
 	}
-	var out []Entry
+	out := make([]Entry, 0, len(bodies))
 	for _, raw := range bodies {
 		e, err := decode(raw)
 		if err != nil {

@@ -248,6 +248,22 @@ func TestAPI_WithoutAToken_NothingIsAnswered(t *testing.T) {
 	reader.wantProblem(403, "missing_scope", reader.send("POST", "/api/v1/actions", proposal))
 }
 
+// A list with nothing in it is a list: what reads it need not know null.
+func TestAPI_EmptyList_IsAList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	base := w.serve()
+	reader := caller{t, base, w.token("ana", true, "runs:read", "approvals:read", "operate")}
+	auditor := caller{t, base, w.token("chloe", true, "audit:read")}
+	lists := map[string]caller{"runs": reader, "effects": reader, "approvals": reader, "todo": reader, "questions": reader, "audit/entries?action=nothing": auditor}
+	for path, reader := range lists {
+		a := reader.must(200, reader.send("GET", "/api/v1/"+path, ""))
+		if items, list := a.body["items"].([]any); !list || len(items) != 0 {
+			t.Errorf("%s: %s, want an empty list", path, a.raw)
+		}
+	}
+}
+
 // Who may only propose reads what its owner proposed, and nothing tells it
 // that there is anything else.
 func TestAPI_ProposerReadsItsOwnActionsOnly(t *testing.T) {

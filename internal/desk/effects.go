@@ -19,6 +19,7 @@ func (d *Desk) EffectList(ctx context.Context, p identity.Principal, f EffectQue
 	if f.Status != "" && f.Status != engine.Unknown {
 		return page, problem.New(problem.Invalid, "invalid_query", "Effects are listed across runs only when unknown.").At("status", "must be unknown")
 	}
+	page.Items = []EffectView{}
 	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
 		all, err := d.engine.UnknownEffects(ctx, q, Tenant)
 		for _, e := range all {

@@ -88,7 +88,7 @@ func effectsWhere(ctx context.Context, q store.Querier, where string, args ...an
 		return nil, fmt.Errorf("read effects: %w", err)
 	}
 	defer rows.Close()
-	var all []Effect
+	all := []Effect{}
 	for rows.Next() {
 		e, err := scanEffect(rows)
 		if err != nil {

@@ -74,6 +74,7 @@ func (e *Engine) Runs(ctx context.Context, q store.Querier, f Filter) (runs []Ru
 		return nil, "", fmt.Errorf("list runs: %w", err)
 	}
 	defer rows.Close()
+	runs = []Run{}
 	for rows.Next() {
 		r, err := scanRun(rows)
 		if err != nil {

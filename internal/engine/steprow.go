@@ -52,7 +52,7 @@ func stepRows(ctx context.Context, q store.Querier, tenant string, run id.Run) (
 		return nil, fmt.Errorf("read steps: %w", err)
 	}
 	defer rows.Close()
-	var all []Step
+	all := []Step{}
 	for rows.Next() {
 		s, err := scanStep(rows)
 		if err != nil {
