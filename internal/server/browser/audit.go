@@ -2,7 +2,9 @@ package browser
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -199,8 +201,8 @@ func actorWords(a audit.Actor) string {
 func (b *Browser) entryFacts(e audit.Entry) []parts.Fact {
 	about, outcome := subject(e.Subject), entryOutcome(e)
 	facts := []parts.Fact{{Name: "Time", Time: b.at(e.Time)}, {Name: "By", Text: actorWords(e.Actor)}, {Name: "Proved by", Text: e.Actor.How}, {Name: "Channel", Text: e.Channel}}
-	for name, v := range e.Authority {
-		facts = append(facts, parts.Fact{Name: strings.ReplaceAll(name, "_", " "), Text: v, Mono: true})
+	for _, name := range slices.Sorted(maps.Keys(e.Authority)) {
+		facts = append(facts, parts.Fact{Name: strings.ReplaceAll(name, "_", " "), Text: e.Authority[name], Mono: true})
 	}
 	if e.Subject != "" {
 		facts = append(facts, parts.Fact{Name: "About", Link: &about})
