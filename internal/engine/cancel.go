@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"countersign/internal/id"
 	"countersign/internal/problem"
@@ -12,8 +13,8 @@ import (
 	"countersign/internal/workflow"
 )
 
-// reasonBytesMax bounds what a person writes about a cancel or a resolution.
-const reasonBytesMax = 4 << 10
+// reasonCharsMax bounds what a person writes about a cancel or a resolution.
+const reasonCharsMax = 4000
 
 // Cancel ends a run. It wins over everything that has not been sent; what this
 // process is sending right now is awaited, what nobody heard of is unknown and
@@ -218,11 +219,11 @@ func (e *Engine) closeOpen(ctx context.Context, tx *store.Tx, r Run) error {
 
 // checkWords refuses an empty or endless statement of a person.
 func checkWords(field, words string) error {
-	switch {
+	switch n := utf8.RuneCountInString(words); {
 	case strings.TrimSpace(words) == "":
 		return problem.New(problem.Invalid, field+"_needed", "Say why: the %s must not be empty.", field).At("/"+field, "must not be empty")
-	case len(words) > reasonBytesMax:
-		return problem.New(problem.Invalid, field+"_too_long", "The %s has %d bytes; at most %d are allowed.", field, len(words), reasonBytesMax).At("/"+field, "too long")
+	case n > reasonCharsMax:
+		return problem.New(problem.Invalid, field+"_too_long", "The %s has %d characters; at most %d are allowed.", field, n, reasonCharsMax).At("/"+field, "too long")
 	}
 	return nil
 }

@@ -315,7 +315,10 @@ func TestResolve_RefusesWhatItCannotUse(t *testing.T) {
 	if _, err := r.Engine.Resolve(t.Context(), eff, engine.Resolution{Outcome: engine.Happened, Evidence: "x", Receipt: json.RawMessage(`{"a":1,"a":2}`)}, Person); err == nil {
 		t.Error("a receipt with a duplicate name was taken")
 	}
-	_, err := r.Engine.Resolve(t.Context(), "eff_none", engine.Resolution{Outcome: engine.Happened, Evidence: "x"}, Person)
+	// The limit counts characters, as whoever types them does.
+	_, err := r.Engine.Resolve(t.Context(), "eff_none", engine.Resolution{Outcome: engine.Happened, Evidence: strings.Repeat("ü", 4000)}, Person)
+	wantCode(t, err, "not_found")
+	_, err = r.Engine.Resolve(t.Context(), "eff_none", engine.Resolution{Outcome: engine.Happened, Evidence: "x"}, Person)
 	wantCode(t, err, "not_found")
 	if e := r.Effects(run.ID)[0]; e.Status != engine.Unknown {
 		t.Errorf("the effect is %s", e.Status)
