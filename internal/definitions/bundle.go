@@ -94,6 +94,9 @@ func Read(f Folders) (*Bundle, error) {
 		p, err := approvals.CompilePolicy(file, src)
 		if err == nil {
 			b.Policies = append(b.Policies, p)
+			if p.Name != policyName {
+				b.Warnings = append(b.Warnings, fmt.Sprintf("%s: the policy %q is never asked; the one in force is named %q", file, p.Name, policyName))
+			}
 			b.sources[p.Digest] = source{file, string(src)}
 		}
 		return err

@@ -117,10 +117,13 @@ func (l *Library) ToolInForce(ctx context.Context, q store.Querier, tenant, name
 	return l.Tool(ctx, q, tenant, digest)
 }
 
+// policyName is the name of the policy that is asked; there is one.
+const policyName = "default"
+
 // PolicyInForce returns the policy of the tenant: the one named default, or
 // nil when none is stored, which asks the approver role about everything.
 func (l *Library) PolicyInForce(ctx context.Context, q store.Querier, tenant string) (*approvals.Policy, error) {
-	digest, err := l.digestInForce(ctx, q, tenant, KindPolicy, "default")
+	digest, err := l.digestInForce(ctx, q, tenant, KindPolicy, policyName)
 	if problem.HasCode(err, "unknown_policy") {
 		return nil, nil
 	}
