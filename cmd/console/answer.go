@@ -104,7 +104,7 @@ func (c runAnswerCmd) give(ctx context.Context, e env, answer json.RawMessage) (
 // show prints the question and the form of its answer.
 func (c runAnswerCmd) show(ctx context.Context, e env) error {
 	var page desk.Page[desk.Question]
-	err := c.read(ctx, e,
+	err := c.beside(ctx, e,
 		func(h *client) error {
 			return h.call(ctx, "GET", path.Join("/runs", escape(c.ID), "answers"), nil, &page)
 		},

@@ -32,7 +32,7 @@ type approvalListCmd struct {
 
 func (c approvalListCmd) Run(ctx context.Context, e env) error {
 	var page desk.Page[desk.Approval]
-	err := c.read(ctx, e,
+	err := c.beside(ctx, e,
 		func(h *client) error {
 			return h.call(ctx, "GET", "/approvals?status="+escape(c.Status)+"&tool="+escape(c.Tool), nil, &page)
 		},
@@ -59,7 +59,7 @@ type approvalShowCmd struct {
 
 func (c approvalShowCmd) Run(ctx context.Context, e env) error {
 	var a desk.Approval
-	err := c.read(ctx, e,
+	err := c.beside(ctx, e,
 		func(h *client) error { return h.call(ctx, "GET", path.Join("/approvals", escape(c.ID)), nil, &a) },
 		func(i *instance.Instance) (err error) {
 			a, err = i.Desk.Approval(ctx, operator(), c.ID)
@@ -150,7 +150,7 @@ func (d deciding) decide(ctx context.Context, e env, verdict, comment string) er
 // as acts as a person: with their token on a server, with their password on a
 // data folder, beside whoever drives it.
 func (d deciding) as(ctx context.Context, e env, remote func(*client) error, local func(*instance.Instance, identity.Principal) error) error {
-	return d.read(ctx, e, remote, func(i *instance.Instance) error {
+	return d.beside(ctx, e, remote, func(i *instance.Instance) error {
 		p, err := d.principal(ctx, i, e)
 		if err != nil {
 			return err

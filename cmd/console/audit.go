@@ -93,7 +93,7 @@ type auditReceiptCmd struct {
 
 func (c auditReceiptCmd) Run(ctx context.Context, e env) error {
 	var file []byte
-	err := c.read(ctx, e,
+	err := c.beside(ctx, e,
 		func(h *client) error {
 			return h.call(ctx, "GET", path.Join("/audit/receipt", escape(c.ID)), nil, &file)
 		},
@@ -143,7 +143,7 @@ type auditHeadCmd struct {
 
 func (c auditHeadCmd) Run(ctx context.Context, e env) error {
 	var head desk.HeadView
-	err := c.read(ctx, e,
+	err := c.beside(ctx, e,
 		func(h *client) error { return h.call(ctx, "GET", "/audit/head", nil, &head) },
 		func(i *instance.Instance) (err error) {
 			head, err = i.Desk.Head(ctx, operator())

@@ -24,7 +24,7 @@ type effectListCmd struct {
 
 func (c effectListCmd) Run(ctx context.Context, e env) error {
 	var page desk.Page[desk.EffectView]
-	err := c.read(ctx, e,
+	err := c.beside(ctx, e,
 		func(h *client) error { return h.call(ctx, "GET", "/effects?status=unknown", nil, &page) },
 		func(i *instance.Instance) (err error) {
 			page, err = i.Desk.EffectList(ctx, operator(), desk.EffectQuery{Status: engine.Unknown})

@@ -26,6 +26,7 @@ type runCmd struct {
 	Resume runResumeCmd `cmd:"" help:"Continue a run." example:"console run resume key:demo-001 --data ./data"`
 	Answer runAnswerCmd `cmd:"" help:"Answer what a run asks, as a person who may." example:"console run answer key:demo-001 --step details --set amount=1500 --data ./data --as ana@example.org"`
 	Cancel runCancelCmd `cmd:"" help:"Cancel a run." example:"console run cancel run_… --data ./data --reason 'no longer needed'"`
+	Erase  runEraseCmd  `cmd:"" help:"Destroy the sensitive values of a run that has ended." example:"console run erase run_… --data ./data --reason 'asked for by the customer'"`
 }
 
 // crashing is the rehearsal of a crash.
@@ -180,7 +181,7 @@ type runListCmd struct {
 
 func (c runListCmd) Run(ctx context.Context, e env) error {
 	var page desk.Page[engine.Run]
-	err := c.read(ctx, e,
+	err := c.beside(ctx, e,
 		func(h *client) error {
 			q := url.Values{"limit": {strconv.Itoa(c.Limit)}}
 			if c.Status != "" {
@@ -206,9 +207,9 @@ func (c runListCmd) Run(ctx context.Context, e env) error {
 	})
 }
 
-// read does something that changes nothing, on a server or on a data folder
+// beside does something that drives no run, on a server or on a data folder
 // beside whoever drives it.
-func (p place) read(ctx context.Context, e env, remote func(*client) error, local func(*instance.Instance) error) error {
+func (p place) beside(ctx context.Context, e env, remote func(*client) error, local func(*instance.Instance) error) error {
 	if err := p.check(); err != nil {
 		return err
 	}
@@ -286,5 +287,35 @@ func (c runCancelCmd) Run(ctx context.Context, e env) error {
 	if code, ok := err.(exit); ok && code == exitEnded {
 		return nil // cancelled is what was asked for
 	}
+	return err
+}
+
+type runEraseCmd struct {
+	place
+	ID     string `arg:"" help:"Run id, or key:K."`
+	Reason string `help:"Why." required:""`
+}
+
+// Help says what stays.
+func (runEraseCmd) Help() string {
+	return "Values that definitions mark sensitive are destroyed with their key, in the database and in its write-ahead log, and again\n" +
+		"when the database is put back from a backup (the list vault.erased says which). Digests and log stay and still verify.\n" +
+		"Values that no definition marks stay, too. Copies of the database made before keep theirs."
+}
+
+func (c runEraseCmd) Run(ctx context.Context, e env) error {
+	var out desk.Erased
+	err := c.beside(ctx, e,
+		func(h *client) error {
+			return h.call(ctx, "POST", path.Join("/runs", escape(c.ID), "erase"), map[string]any{"reason": c.Reason}, &out)
+		},
+		func(i *instance.Instance) (err error) {
+			out, err = i.Desk.Erase(ctx, operator(), c.ID, c.Reason)
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "%s: %d sensitive values destroyed.\n", out.Run, out.Values)
 	return err
 }

@@ -38,7 +38,7 @@ type runStory struct {
 
 func (c runShowCmd) Run(ctx context.Context, e env) error {
 	var s runStory
-	err := c.read(ctx, e,
+	err := c.beside(ctx, e,
 		func(h *client) error { return s.remote(ctx, h, c.ID) },
 		func(i *instance.Instance) error { return s.local(ctx, i, c.ID) })
 	if err != nil {

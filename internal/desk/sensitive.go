@@ -7,6 +7,7 @@ import (
 
 	"countersign/internal/audit"
 	"countersign/internal/canon"
+	"countersign/internal/engine"
 	"countersign/internal/id"
 	"countersign/internal/identity"
 	"countersign/internal/problem"
@@ -80,4 +81,71 @@ func (d *Desk) Reveal(ctx context.Context, p identity.Principal, ref, pointer st
 		return nil, err
 	}
 	return value, nil
+}
+
+// Erased is what an erasure did.
+type Erased struct {
+	Run    id.Run `json:"run"`
+	Values int64  `json:"values"` // that were destroyed
+}
+
+// Erase destroys the sensitive values of a run that has ended, for a reason:
+// they are gone from the database, and again from one that is put back from a
+// backup. Everything else of the run, digests and log included, stays and
+// still verifies. Problems: forbidden, not_found, run_open, invalid.
+func (d *Desk) Erase(ctx context.Context, p identity.Principal, ref, reason string) (out Erased, err error) {
+	if err := require(p, capAdmin, "erase sensitive values"); err != nil {
+		return out, err
+	}
+	reason, err = words("/reason", reason, reasonCharsMax)
+	if err != nil {
+		return out, err
+	}
+	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
+		if out.Run, err = d.runID(ctx, q, ref); err != nil {
+			return err
+		}
+		return d.ended(ctx, q, out.Run)
+	})
+	if err != nil {
+		return out, err
+	}
+	if err := d.vault.Intend(Tenant, out.Run); err != nil {
+		return out, err
+	}
+	err = d.db.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if out.Values, err = d.vault.Erase(ctx, tx, Tenant, out.Run); err != nil {
+			return err
+		}
+		_, err := d.log.Append(ctx, tx, d.entry(p, audit.Entry{Action: "sensitive.erased", Subject: string(out.Run), Run: out.Run,
+			Outcome: "erased", Payload: payload(map[string]any{"reason": reason, "values": out.Values})}))
+		d.announce(tx, TopicRuns, string(out.Run))
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	return out, d.db.Shred(ctx)
+}
+
+// ended refuses a run that may still need its values: also one that ended
+// while nobody knows what became of something it sent.
+func (d *Desk) ended(ctx context.Context, q store.Querier, run id.Run) error {
+	r, err := d.engine.Run(ctx, q, Tenant, run)
+	if err != nil {
+		return err
+	}
+	if !engine.Final(r.Status) {
+		return problem.New(problem.Conflict, "run_open", "The run is %s and may still need its values. Cancel it, then erase.", r.Status).With("status", r.Status)
+	}
+	effects, err := d.engine.Effects(ctx, q, Tenant, run)
+	if err != nil {
+		return err
+	}
+	for _, e := range effects {
+		if e.Status == engine.Unknown {
+			return problem.New(problem.Conflict, "run_open", "Nobody knows yet what became of effect %s of the run. Settle it, then erase.", e.ID).With("effect", e.ID)
+		}
+	}
+	return nil
 }

@@ -256,3 +256,39 @@ func TestSensitive_PolicyJudgesTheValueItself(t *testing.T) {
 		t.Errorf("the run ended %s with %v, want it denied by the rule", run.Status, run.Error)
 	}
 }
+
+// Erasing takes the value out of everything and leaves what proves the rest.
+func TestErase_TheValueIsGoneAndTheRecordStillHolds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.secretive()
+	run, a := w.refundWithCanary("once")
+	_, err := w.desk.Erase(t.Context(), w.principal("chloe"), string(run.ID), "Asked for.")
+	w.wantProblem(err, "run_open")
+	w.approve("ben", a)
+	w.waitFor(run, engine.Completed)
+	_, err = w.desk.Erase(t.Context(), w.principal("ana"), string(run.ID), "Asked for.")
+	w.wantProblem(err, "forbidden")
+	_, err = w.desk.Erase(t.Context(), w.principal("chloe"), string(run.ID), " ")
+	w.wantProblem(err, "invalid")
+
+	out, err := w.desk.Erase(t.Context(), w.principal("chloe"), string(run.ID), "Asked for.")
+	if err != nil || out.Values != 2 {
+		t.Fatalf("erased %d values, %v; want the note and the customer", out.Values, err)
+	}
+	_, err = w.desk.Reveal(t.Context(), w.principal("ben"), a.ID, "/note")
+	w.wantProblem(err, "sensitive_gone")
+	if got := w.request("ana", run); got.Digest != a.Digest || got.Alarm != "" {
+		t.Errorf("the request has digest %s and alarm %q", got.Digest, got.Alarm)
+	}
+	report, err := w.desk.Verify(t.Context(), w.principal("chloe"))
+	if err != nil || !report.OK {
+		t.Errorf("the log does not verify: %+v, %v", report, err)
+	}
+	if got := w.entries("sensitive.erased", string(run.ID)); len(got) != 1 || got[0].Actor.Name != "Chloe" {
+		t.Errorf("entries: %v", got)
+	}
+	_, _, err = w.desk.StartRun(t.Context(), w.principal("dev"), desk.StartRun{Workflow: "refund", Key: "once", Input: json.RawMessage(canaryInput)})
+	w.wantProblem(err, "run_key_taken") // nobody can say any more that the input is the same
+	w.wantNoCanary()
+}

@@ -46,7 +46,8 @@ func pragmas(r role) []pragma {
 	}
 	switch r {
 	case roleWriter:
-		return append(list, pragma{"journal_mode", "WAL", "wal"}, pragma{"cache_size", "-16000", "-16000"})
+		return append(list, pragma{"journal_mode", "WAL", "wal"}, pragma{"cache_size", "-16000", "-16000"},
+			pragma{"secure_delete", "ON", "1"})
 	case roleReader:
 		return append(list, pragma{"journal_mode", "", "wal"}, pragma{"cache_size", "-8000", "-8000"}, pragma{"query_only", "ON", "1"})
 	}

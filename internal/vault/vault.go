@@ -41,12 +41,14 @@ const KeyFile = "vault.key"
 // use.
 type Vault struct {
 	outer []byte
+	dir   string
 
 	mu      sync.Mutex
 	tenants map[string][]byte // tenant keys, unwrapped: tenant/version
 }
 
-// Open reads the key file in dir. The first start makes it; a database that
+// Open reads the key file in dir and erases again what was erased before the
+// database was put back from a backup. The first start makes it; a database that
 // has keys but no file is refused, because a new one would open nothing.
 func Open(ctx context.Context, db *store.DB, dir string) (*Vault, error) {
 	path := filepath.Join(dir, KeyFile)
@@ -75,7 +77,8 @@ func Open(ctx context.Context, db *store.DB, dir string) (*Vault, error) {
 	if wrapping != "" && wrapping != fingerprint(outer) {
 		return nil, problem.New(problem.Conflict, "vault_key_mismatch", "The key file %s is not the one the sensitive values of this database were encrypted with. Restore the right one.", path)
 	}
-	return &Vault{outer: outer, tenants: map[string][]byte{}}, nil
+	v := &Vault{outer: outer, dir: dir, tenants: map[string][]byte{}}
+	return v, v.replay(ctx, db)
 }
 
 // newKeyFile makes the key, readable by this user alone; of two that start at

@@ -224,3 +224,82 @@ func TestEqual_IsTheSameForTheSameBytesOfOneTenant(t *testing.T) {
 		t.Error("Equal does not tell what is the same")
 	}
 }
+
+func (f *fixture) erase(run id.Run) (n int64) {
+	f.t.Helper()
+	f.must(f.v.Intend(tenant, run))
+	f.must(f.db.Update(f.t.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
+		n, err = f.v.Erase(ctx, tx, tenant, run)
+		return err
+	}))
+	f.must(f.db.Shred(f.t.Context()))
+	return n
+}
+
+// Not even the ciphertext or the wrapped key is left on disk, in the file or
+// in its log; another run's values are.
+func TestErase_LeavesNothingOnDisk(t *testing.T) {
+	f := newFixture(t)
+	a, b := f.keep(runA, `{"x":"`+canary+`","y":"two"}`, "/x", "/y"), f.keep(runB, `{"x":"three"}`, "/x")
+	var traces [][]byte
+	f.must(f.db.View(t.Context(), func(ctx context.Context, q store.Querier) error {
+		rows, err := q.Query(ctx, "SELECT ciphertext FROM sealed_value WHERE run = $1 UNION ALL SELECT wrapped FROM data_key WHERE run = $1", string(runA))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var b []byte
+			if err := rows.Scan(&b); err != nil {
+				return err
+			}
+			traces = append(traces, b)
+		}
+		return rows.Err()
+	}))
+	if n := f.erase(runA); n != 2 || len(traces) != 3 {
+		t.Fatalf("%d values erased, %d traces known; want 2 and 3", n, len(traces))
+	}
+	onDisk := testkit.Bytes(t, f.path)
+	for i, b := range traces {
+		if strings.Contains(onDisk, string(b[:16])) {
+			t.Errorf("trace %d is still on disk", i)
+		}
+	}
+	if _, err := f.opened(runA, a); !errors.Is(err, vault.ErrGone) {
+		t.Errorf("the erased run: %v, want gone", err)
+	}
+	if got, err := f.opened(runB, b); err != nil || string(got) != `{"x":"three"}` {
+		t.Errorf("the other run: %s, %v", got, err)
+	}
+}
+
+func TestErase_IsDoneAgainOnADatabaseFromABackup(t *testing.T) {
+	f := newFixture(t)
+	doc := f.keep(runA, `{"x":"`+canary+`"}`, "/x")
+	backup := filepath.Join(f.dir, "backup.db")
+	f.must(f.db.Backup(t.Context(), backup))
+	f.erase(runA)
+	f.must(f.db.Close())
+	f.must(os.Rename(backup, f.path))
+	f.must(errors.Join(os.RemoveAll(f.path+"-wal"), os.RemoveAll(f.path+"-shm")))
+	f.db = testkit.OpenAt(t, f.path, vault.Migrations)
+	f.v = f.open()
+	if _, err := f.opened(runA, doc); !errors.Is(err, vault.ErrGone) {
+		t.Errorf("after putting the backup back: %v, want gone", err)
+	}
+}
+
+func TestErase_CutOffBeforeItWasDone_IsDoneAtTheNextStart(t *testing.T) {
+	f := newFixture(t)
+	doc := f.keep(runA, `{"x":"`+canary+`"}`, "/x")
+	f.must(f.v.Intend(tenant, runA))
+	list := filepath.Join(f.dir, vault.ErasedFile)
+	raw, err := os.ReadFile(list)
+	f.must(err)
+	f.must(os.WriteFile(list, append(raw, "defa"...), 0o600)) // a second one whose line was cut off
+	f.v = f.open()
+	if _, err := f.opened(runA, doc); !errors.Is(err, vault.ErrGone) {
+		t.Errorf("at the next start: %v, want gone", err)
+	}
+}

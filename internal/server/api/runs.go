@@ -145,3 +145,15 @@ func (a *api) cancelRun(c echo.Context) error {
 	run, err := a.desk.Cancel(c.Request().Context(), principal(c), c.Param("id"), in.Reason)
 	return orJSON(c, run, err)
 }
+
+// eraseRun is POST /runs/{id}/erase.
+func (a *api) eraseRun(c echo.Context) error {
+	var in struct {
+		Reason string `json:"reason"`
+	}
+	if _, err := readJSON(c, &in); err != nil {
+		return err
+	}
+	erased, err := a.desk.Erase(c.Request().Context(), principal(c), c.Param("id"), in.Reason)
+	return orJSON(c, erased, err)
+}
