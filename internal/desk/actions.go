@@ -94,6 +94,7 @@ func (d *Desk) Propose(ctx context.Context, p identity.Principal, in ProposeActi
 			return err
 		}
 		if old != "" {
+			d.repeated(RepeatAction)
 			run, err = d.engine.Run(ctx, tx, Tenant, id.Run(old))
 			return err
 		}
@@ -111,6 +112,7 @@ func (d *Desk) Propose(ctx context.Context, p identity.Principal, in ProposeActi
 		return ActionView{}, false, err
 	}
 	if repeat != nil {
+		d.repeated(RepeatRejected)
 		return *repeat, false, nil
 	}
 	view, err := d.settledSoon(ctx, p, run.ID)

@@ -58,6 +58,7 @@ func (d *Desk) decide(ctx context.Context, p identity.Principal, ref string, in 
 		}
 		out = Decided{Decision: decisionView(result.Decision), Status: string(result.Request.Status), Complete: result.Complete, Replayed: result.Replay}
 		if result.Replay {
+			d.repeated(RepeatDecision)
 			return nil
 		}
 		return d.recordDecision(ctx, tx, p, result, &out)
@@ -92,6 +93,7 @@ func (d *Desk) recordDecision(ctx context.Context, tx *store.Tx, p identity.Prin
 	if !r.Complete {
 		return nil
 	}
+	d.waited(ctx, tx, r.Request)
 	return d.engine.Wake(ctx, tx, r.Request.Run)
 }
 

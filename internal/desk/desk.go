@@ -38,36 +38,38 @@ const (
 	TopicAccess = "access"
 )
 
-// Options is what a desk is made of. All fields but Crash and Logger are
-// needed.
+// Options is what a desk is made of. All fields but Crash, Observer and
+// Logger are needed.
 type Options struct {
-	DB      *store.DB
-	Log     *audit.Log
-	People  *identity.Store
-	Hub     *live.Hub
-	World   *tools.World
-	Vault   *vault.Vault
-	Config  tools.Config
-	Owner   string // names this process in leases
-	Epoch   int64  // boot epoch of the folder
-	Workers int    // runs driven at once; zero: the engine's default
-	Crash   func(window, path string, pass int)
-	Logger  *slog.Logger
+	DB       *store.DB
+	Log      *audit.Log
+	People   *identity.Store
+	Hub      *live.Hub
+	World    *tools.World
+	Vault    *vault.Vault
+	Config   tools.Config
+	Owner    string // names this process in leases
+	Epoch    int64  // boot epoch of the folder
+	Workers  int    // runs driven at once; zero: the engine's default
+	Crash    func(window, path string, pass int)
+	Observer engine.Observer // metrics and traces; nil: nobody
+	Logger   *slog.Logger
 }
 
 // Desk is the use cases over one database.
 type Desk struct {
-	db     *store.DB
-	log    *audit.Log
-	people *identity.Store
-	hub    *live.Hub
-	book   *approvals.Book
-	defs   *definitions.Library
-	engine *engine.Engine
-	world  *tools.World
-	config tools.Config
-	vault  *vault.Vault
-	logger *slog.Logger
+	db       *store.DB
+	log      *audit.Log
+	people   *identity.Store
+	hub      *live.Hub
+	book     *approvals.Book
+	defs     *definitions.Library
+	engine   *engine.Engine
+	world    *tools.World
+	config   tools.Config
+	vault    *vault.Vault
+	observer engine.Observer
+	logger   *slog.Logger
 
 	sweeper *sweeper
 	posture posture
@@ -79,11 +81,11 @@ func New(o Options) *Desk {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	d := &Desk{db: o.DB, log: o.Log, people: o.People, hub: o.Hub, world: o.World, config: o.Config,
-		defs: definitions.NewLibrary(), vault: o.Vault, logger: o.Logger}
+		defs: definitions.NewLibrary(), vault: o.Vault, observer: o.Observer, logger: o.Logger}
 	d.book = approvals.New(folk{d.people})
 	d.engine = engine.New(engine.Options{
 		DB: o.DB, Vault: o.Vault, Gate: gate{d}, Recorder: recorder{d}, Library: d.defs, World: o.World, Config: o.Config,
-		Owner: o.Owner, Epoch: o.Epoch, Crash: o.Crash, Notify: o.Hub.Publish, Logger: o.Logger, Workers: o.Workers,
+		Owner: o.Owner, Epoch: o.Epoch, Crash: o.Crash, Notify: o.Hub.Publish, Observer: o.Observer, Logger: o.Logger, Workers: o.Workers,
 	})
 	d.sweeper = newSweeper(d)
 	return d

@@ -111,9 +111,14 @@ func (d *Desk) closed(ctx context.Context, tx *store.Tx, r approvals.Request, by
 	if why != "" {
 		by.Payload = payload(map[string]string{"why": why})
 	}
-	_, err := d.log.Append(ctx, tx, by)
+	if _, err := d.log.Append(ctx, tx, by); err != nil {
+		return err
+	}
 	d.announce(tx, TopicApprovals, string(r.ID))
-	return err
+	if r.ExecuteBy.IsZero() { // else it was approved: nobody waited for a decision
+		d.waited(ctx, tx, r)
+	}
+	return nil
 }
 
 // facts are what a policy judges.

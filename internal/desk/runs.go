@@ -50,6 +50,7 @@ func (d *Desk) StartRun(ctx context.Context, p identity.Principal, in StartRun) 
 	if err != nil || created {
 		return run, created, err
 	}
+	d.repeated(RepeatRun)
 	return d.named(ctx, run), false, nil
 }
 

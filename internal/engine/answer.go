@@ -105,6 +105,7 @@ func (e *Engine) answer(ctx context.Context, tx *store.Tx, a Answer, step *workf
 		return Question{}, err
 	}
 	if q.Status == QuestionAnswered && q.AnsweredBy.ID == by.ID && q.AnswerDigest == digestOf(value) {
+		e.note(Fact{Kind: FactRepeat, Outcome: RepeatAnswer})
 		return q, nil
 	}
 	if err := answerable(run, q, tx); err != nil {
@@ -182,6 +183,9 @@ func (e *Engine) answered(ctx context.Context, tx *store.Tx, run Run, q Question
 	row.Error, row.ErrorClass = nil, ""
 	if err := putStep(ctx, tx, run.Tenant, run.ID, &row); err != nil {
 		return err
+	}
+	if f, ok := stepEnded(run.Workflow, &row, ev, tx.Now()); ok {
+		e.noteAfter(tx, f)
 	}
 	return e.queue(ctx, tx, run, version, head)
 }

@@ -19,19 +19,34 @@ func (s *session) call(ctx context.Context, t workflow.Task) (*wait, error) {
 	row.Attempts++
 	row.IdempotencyKey = readKey(s.run.Tenant, s.run.ID, t.Path, t.Pass)
 	row.InputDigest = digestOf(t.Params)
-	log := s.log.With("step", t.Path, "pass", t.Pass, "attempt", row.Attempts, "idempotency_key", row.IdempotencyKey)
-	out := s.read(ctx, t, row)
+	one := s.newTry(SpanCall, s.reading(t, row), s.fence)
+	out := s.read(ctx, t, row, one)
 	if ctx.Err() != nil { // interrupted by us: not a try
 		row.Attempts--
 		return nil, context.Cause(ctx)
 	}
+	one.answered(out)
+	w, err := s.took(ctx, t, row, one, out)
+	one.recorded()
+	return w, err
+}
+
+// reading is the attempt of a read step.
+func (s *session) reading(t workflow.Task, row *Step) Span {
+	return Span{Kind: SpanAttempt, Trace: s.run.TraceID, ID: tryID(s.run.TraceID, SpanAttempt, t.Path, t.Pass, row.Attempts, s.fence),
+		Parent: driveSpan(s.run.TraceID, s.fence), Run: s.run.ID, Workflow: s.run.Workflow, Step: t.Path, Tool: t.Step.Tool, Pass: t.Pass,
+		Attempt: row.Attempts, Key: row.IdempotencyKey}
+}
+
+// took records what a read gave.
+func (s *session) took(ctx context.Context, t workflow.Task, row *Step, one *try, out tools.Outcome) (*wait, error) {
 	if out.Status == tools.Confirmed && out.Class == "" {
-		log.Info("step completed")
+		one.log.Info("step completed")
 		return nil, s.write(ctx, &commit{events: []workflow.Event{{Kind: workflow.StepCompleted, Path: t.Path, Pass: t.Pass,
 			Attempt: row.Attempts, Output: orNull(out.Output)}}})
 	}
 	f := failureOf(out)
-	log.Warn("try failed", "class", f.Class, "error", f.Message)
+	one.log.Warn("try failed", "class", f.Class, "code", f.Code)
 	if w := s.retry(t, f, out.RetryAfter); w != nil {
 		return w, nil
 	}
@@ -39,7 +54,7 @@ func (s *session) call(ctx context.Context, t workflow.Task) (*wait, error) {
 }
 
 // read makes the one try.
-func (s *session) read(ctx context.Context, t workflow.Task, row *Step) tools.Outcome {
+func (s *session) read(ctx context.Context, t workflow.Task, row *Step, one *try) tools.Outcome {
 	tool, err := s.tool(t.Step.Tool)
 	if err != nil {
 		return failed(tools.ClassIncompatible, err)
@@ -57,8 +72,8 @@ func (s *session) read(ctx context.Context, t workflow.Task, row *Step) tools.Ou
 		ctx, cancel = context.WithTimeout(ctx, t.Step.Timeout)
 		defer cancel()
 	}
-	return s.sealOutput(ctx, tool, safely(tools.Failed, func() tools.Outcome {
-		return s.e.o.World.Call(ctx, tool, frozen, s.sending(row.IdempotencyKey, row.IdempotencyKey, row.Attempts, params))
+	return s.sealOutput(ctx, one.log, tool, safely(tools.Failed, func() tools.Outcome {
+		return s.e.o.World.Call(ctx, tool, frozen, s.sending(row.IdempotencyKey, row.IdempotencyKey, row.Attempts, params, one.traceparent(), one.log))
 	}))
 }
 

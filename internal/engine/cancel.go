@@ -167,6 +167,9 @@ func (e *Engine) cancelNow(ctx context.Context, tx *store.Tx, r *Run) error {
 	}
 	was := r.Status
 	r.Status, r.Version, r.head = Cancelled, version, head
+	ended := *r
+	at := tx.Now()
+	tx.AfterCommit(func() { e.runEnded(ended, at) })
 	tx.AfterCommit(func() { e.notify("runs", string(r.ID)) })
 	return e.record(ctx, tx, Record{Tenant: r.Tenant, Actor: r.cancelBy, Action: "run.cancel", Subject: string(r.ID), Run: r.ID, Digest: head,
 		Outcome: Cancelled, Payload: map[string]any{"reason": r.CancelReason, "status": was, "version": version, "unknown_effects": len(unknown)}})

@@ -57,6 +57,7 @@ func (s *session) write(ctx context.Context, c *commit) error {
 	if err := s.committed(next, c); err != nil {
 		return err
 	}
+	s.observeCommit(c)
 	s.around("after-commit", c.events)
 	return nil
 }

@@ -135,9 +135,6 @@ func (e *Engine) insert(ctx context.Context, tx *store.Tx, c Creation) (Run, err
 // newTrace makes a W3C trace id: 32 hex digits.
 func newTrace() string { return randomHex(16) }
 
-// traceparent names one try in the run's trace (W3C Trace Context).
-func traceparent(trace string) string { return "00-" + trace + "-" + randomHex(8) + "-01" }
-
 func randomHex(n int) string {
 	b := make([]byte, n)
 	if _, err := rand.Read(b); err != nil {

@@ -146,6 +146,7 @@ func (s *session) finish(ctx context.Context, err error) {
 	case err == nil:
 		return
 	case errors.Is(err, ErrFenced):
+		s.fenced = true
 		s.log.Warn("taken over", "fence", s.run.Lease.Fence)
 		return
 	case errors.Is(err, errCancelAsked):

@@ -46,11 +46,12 @@ type Options struct {
 	Owner    string       // this process, unique among all that ever drove
 	Epoch    int64        // of the folder lock; runs led by an older one are taken over at once
 
-	Crash  func(window, path string, pass int) // tests and --crash-at: called in every window of [Windows]
-	Notify func(topic, subject string)         // hints for pages: ("runs", run id), ("effects", effect id)
-	Jitter func() float64                      // in [0,1); nil: random
-	Now    func() time.Time                    // the store's clock; nil: time.Now. Only for polling
-	Logger *slog.Logger
+	Crash    func(window, path string, pass int) // tests and --crash-at: called in every window of [Windows]
+	Notify   func(topic, subject string)         // hints for pages: ("runs", run id), ("effects", effect id)
+	Observer Observer                            // metrics and traces; nil: nobody
+	Jitter   func() float64                      // in [0,1); nil: random
+	Now      func() time.Time                    // the store's clock; nil: time.Now. Only for polling
+	Logger   *slog.Logger
 
 	LeaseFor     time.Duration // 0: LeaseDefault
 	PollEvery    time.Duration // 0: PollDefault

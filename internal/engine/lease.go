@@ -34,10 +34,12 @@ const sqlClaim = `UPDATE run SET lease_owner = $1, lease_until = $2, wake_at = $
 // unknown in the same transaction.
 func (e *Engine) claim(ctx context.Context, run id.Run, expected int64, by Actor) (r Run, l *lease, err error) {
 	start := time.Now() // before the claim: the lease can only last longer than this side believes
+	var before Run
 	err = e.update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if r, err = runByID(ctx, tx, run); err != nil {
 			return err
 		}
+		before = r
 		if err := e.claimable(r, expected, tx.Now()); err != nil {
 			return err
 		}
@@ -49,6 +51,7 @@ func (e *Engine) claim(ctx context.Context, run id.Run, expected int64, by Actor
 	if err != nil || r.Status == Blocked {
 		return r, nil, err
 	}
+	e.observeClaim(before, by)
 	return r, e.hold(r, start), nil
 }
 
@@ -85,6 +88,7 @@ func (e *Engine) take(ctx context.Context, tx *store.Tx, r *Run, by Actor) error
 			return err
 		}
 	}
+	e.lostDrive(tx, before)
 	tx.AfterCommit(func() { e.notify("runs", string(r.ID)) })
 	return e.recordClaim(ctx, tx, before, *r, by)
 }
@@ -113,6 +117,7 @@ func (e *Engine) strand(ctx context.Context, tx *store.Tx, r Run) error {
 	for _, eff := range sent {
 		res := resolution{status: Unknown, by: engineActor, reconcile: tx.Now(),
 			message: "It was sent, but its driver ended before an answer was recorded."}
+		e.lostAttempt(tx, r, eff)
 		if err := e.settle(ctx, tx, r, &eff, res); err != nil {
 			return err
 		}

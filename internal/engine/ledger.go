@@ -112,6 +112,7 @@ func (e *Engine) prepare(ctx context.Context, tx *store.Tx, r Run, eff *Effect, 
 	if err != nil {
 		return fmt.Errorf("prepare effect: %w", err)
 	}
+	e.effectMoved(tx, eff)
 	return e.ledgered(ctx, tx, r, *eff, engineActor, map[string]any{"key": eff.Key, "tool": eff.Tool, "generation": eff.Generation})
 }
 
@@ -141,6 +142,7 @@ func (e *Engine) markSent(ctx context.Context, tx *store.Tx, r Run, eff *Effect,
 	}
 	eff.Status, eff.Attempts, eff.fence, eff.Digest, eff.RequestDigest = Sent, eff.Attempts+1, r.Lease.Fence, adm.Digest, request
 	eff.request, eff.params, eff.SentAt, eff.ReconcileCount = adm.Request, adm.Params, now, 0
+	e.effectMoved(tx, eff)
 	return e.ledgered(ctx, tx, r, *eff, engineActor, map[string]any{"key": eff.Key, "attempt": eff.Attempts, "request": request,
 		"fence": r.Lease.Fence, "run_version": r.Version, "checkpoint": r.head, "decision": adm.AuditEntry})
 }
@@ -189,7 +191,11 @@ func (e *Engine) settle(ctx context.Context, tx *store.Tx, r Run, eff *Effect, r
 		eff.ExternalRef = res.ref
 	}
 	if res.status != Unknown && res.status != NotDone {
-		tx.AfterCommit(func() { e.forget(string(eff.ID)) })
+		done := *eff
+		tx.AfterCommit(func() { e.forget(r, done) })
+	}
+	if was != res.status {
+		e.effectMoved(tx, eff)
 	}
 	if eff.Approval != "" && was != res.status {
 		if err := e.o.Gate.Settled(ctx, tx, eff.Approval, res.status); err != nil {
@@ -201,10 +207,10 @@ func (e *Engine) settle(ctx context.Context, tx *store.Tx, r Run, eff *Effect, r
 }
 
 // forget lets the world throw away what it kept for an effect that is settled.
-func (e *Engine) forget(effect string) {
+func (e *Engine) forget(r Run, eff Effect) {
 	if w, ok := e.o.World.(interface{ Forget(effect string) error }); ok {
-		if err := w.Forget(effect); err != nil {
-			e.log.Warn("forget effect", "effect", effect, "error", err)
+		if err := w.Forget(string(eff.ID)); err != nil {
+			e.effectLog(r, eff).Warn("forget effect", "error", err)
 		}
 	}
 }

@@ -14,22 +14,32 @@ import (
 // dispatch sends what the durable intent says and records the answer. Between
 // the two commits the process may die: then the effect is unknown.
 func (s *session) dispatch(ctx context.Context, t workflow.Task, tool *tools.Tool, act action, eff *Effect) (*wait, error) {
-	log := s.log.With("step", t.Path, "pass", t.Pass, "attempt", eff.Attempts, "idempotency_key", eff.Key, "effect", eff.ID)
+	one := s.newTry(SpanSend, attemptOf(s.run, *eff), s.fence)
+	one.log = one.log.With("effect", eff.ID)
+	w, err := s.tell(ctx, t, tool, eff, one)
+	one.recorded()
+	return w, err
+}
+
+// tell sends and records the answer.
+func (s *session) tell(ctx context.Context, t workflow.Task, tool *tools.Tool, eff *Effect, one *try) (*wait, error) {
 	if !s.lease.safe() {
-		log.Warn("not sent: the lease is about to end")
+		one.attempt.Outcome = NotDone
+		one.log.Warn("not sent: the lease is about to end")
 		return s.outcome(ctx, t, tool, eff, tools.Outcome{Status: tools.NotDone, Class: tools.ClassTransient, Code: "lease",
 			Message: "Nothing was sent, because this driver's lease was about to end."}, nil)
 	}
 	ctx, done := s.e.untilHardStop(ctx)
 	defer done()
 	out := safely(tools.Unknown, func() tools.Outcome {
-		sending := s.sending(eff.Key, string(eff.ID), eff.Attempts, eff.params)
+		sending := s.sending(eff.Key, string(eff.ID), eff.Attempts, eff.params, one.traceparent(), one.log)
 		sending.SentAt, sending.Pin = eff.SentAt, eff.pin
 		return s.e.o.World.Send(ctx, tool, eff.request, sending)
 	})
 	s.crash("after-effect", t.Path, t.Pass)
-	out = s.sealOutput(ctx, tool, out)
-	log.Info("sent", "outcome", out.Status, "class", out.Class, "code", out.Code)
+	out = s.sealOutput(ctx, one.log, tool, out)
+	one.answered(out)
+	one.log.Info("sent", "outcome", out.Status, "class", out.Class, "code", out.Code)
 	return s.outcome(ctx, t, tool, eff, out, nil)
 }
 
@@ -139,7 +149,7 @@ func statusOf(s tools.Status) string {
 // late keeps the answer of a try whose driver was taken over: nothing of the
 // run changes, but nothing is thrown away.
 func (s *session) late(ctx context.Context, eff Effect, out tools.Outcome) error {
-	s.log.Warn("late answer kept as evidence", "effect", eff.ID, "outcome", out.Status, "idempotency_key", eff.Key)
+	s.e.effectLog(s.run, eff).Warn("late answer kept as evidence", "outcome", out.Status)
 	return s.e.update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		return s.e.addEvidence(ctx, tx, eff, EvidenceLate, engineActor, map[string]any{"outcome": out.Status, "message": out.Message,
 			"attempt": eff.Attempts, "fence": eff.fence, "external_ref": out.ExternalRef, "receipt": out.Receipt, "output": digestOf(out.Output)})

@@ -30,7 +30,7 @@ func (s *session) propose(ctx context.Context, t workflow.Task) (*wait, error) {
 	if err != nil {
 		return nil, err
 	}
-	re, err := s.e.refreeze(ctx, s.boxed, tool, t.Params)
+	re, err := s.e.refreeze(ctx, s.boxed, s.looking(nil), tool, t.Params)
 	if f := unsealed(err); f != nil {
 		return nil, f
 	}
@@ -210,7 +210,8 @@ func data(v any) json.RawMessage {
 // durable.
 func (e *Engine) Refreeze(ctx context.Context, tenant string, run id.Run, t *tools.Tool, params json.RawMessage) (Refrozen, error) {
 	var b *vault.Box
-	re, err := e.refreeze(ctx, e.boxInto(&b, tenant, run), t, params)
+	box := e.boxInto(&b, tenant, run)
+	re, err := e.refreeze(ctx, box, tools.Sending{Config: e.o.Config, Open: e.opener(box)}, t, params)
 	re.box = b
 	return re, err
 }
@@ -229,7 +230,9 @@ type Refrozen struct {
 	box *vault.Box
 }
 
-func (e *Engine) refreeze(ctx context.Context, box boxOf, t *tools.Tool, params json.RawMessage) (re Refrozen, err error) {
+// refreeze prepares and describes parameters and reads the facts; asking is
+// what a reading of them carries along.
+func (e *Engine) refreeze(ctx context.Context, box boxOf, asking tools.Sending, t *tools.Tool, params json.RawMessage) (re Refrozen, err error) {
 	if re.Params, err = e.prepared(ctx, box, t, params); err != nil {
 		return Refrozen{}, err
 	}
@@ -241,14 +244,14 @@ func (e *Engine) refreeze(ctx context.Context, box boxOf, t *tools.Tool, params 
 	if re.Request, err = t.Freeze(re.Params, e.o.Config); err != nil {
 		return Refrozen{}, err
 	}
-	f := e.facts(ctx, box, t, re.Params, true)
+	asking.Params = re.Params
+	f := e.facts(ctx, asking, t, true)
 	re.Preview, re.Precondition = f.Preview, f.Precondition
 	return re, nil
 }
 
 // facts reads what the target says now.
-func (e *Engine) facts(ctx context.Context, box boxOf, t *tools.Tool, params json.RawMessage, preview bool) (f Facts) {
-	asking := tools.Sending{Params: params, Config: e.o.Config, Open: e.opener(box)}
+func (e *Engine) facts(ctx context.Context, asking tools.Sending, t *tools.Tool, preview bool) (f Facts) {
 	if preview && t.HasPreview() {
 		f.Preview = reading(func() tools.Reading { return e.o.World.Preview(ctx, t, asking) })
 	}

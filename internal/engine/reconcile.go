@@ -31,7 +31,7 @@ func (s *session) reconcile(ctx context.Context, t workflow.Task, act action, ef
 	case running:
 		return s.unsettled(ctx, t, eff, "An earlier try of it still runs.", time.Time{})
 	case err != nil && eff.ReconcileCount < ReconcileMax:
-		s.log.Error("look for a child that still runs", "effect", eff.ID, "error", err)
+		s.e.effectLog(s.run, *eff).Error("look for a child that still runs", "error", err)
 		eff.ReconcileCount++
 		return s.unsettled(ctx, t, eff, "Whether an earlier try still runs could not be read.", time.Time{})
 	case err != nil:
@@ -52,13 +52,15 @@ func (s *session) reconcile(ctx context.Context, t workflow.Task, act action, ef
 
 // query asks the target whether it happened.
 func (s *session) query(ctx context.Context, t workflow.Task, tool *tools.Tool, eff *Effect) (*wait, error) {
-	sending := s.sending(eff.Key, string(eff.ID), eff.Attempts, eff.params)
+	log, q := s.e.effectLog(s.run, *eff), s.asking(eff)
+	sending := s.sending(eff.Key, string(eff.ID), eff.Attempts, eff.params, traceparent(q.Trace, q.ID), log)
 	sending.SentAt, sending.Pin = eff.SentAt, eff.pin
 	ans := asked(func() tools.Answer { return s.e.o.World.Query(ctx, tool, eff.request, sending) })
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	s.log.Info("asked the target", "step", t.Path, "pass", t.Pass, "idempotency_key", eff.Key, "happened", ans.Happened, "did_not", ans.DidNot)
+	log.Info("asked the target", "happened", ans.Happened, "did_not", ans.DidNot)
+	s.asked(q, ans)
 	evidence := ans.Evidence
 	if evidence == nil {
 		evidence = json.RawMessage("null")
@@ -66,7 +68,7 @@ func (s *session) query(ctx context.Context, t workflow.Task, tool *tools.Tool, 
 	switch {
 	case ans.Happened:
 		ans.Outcome.Status = tools.Confirmed
-		return s.outcome(ctx, t, tool, eff, s.sealOutput(ctx, tool, ans.Outcome), evidence)
+		return s.outcome(ctx, t, tool, eff, s.sealOutput(ctx, log, tool, ans.Outcome), evidence)
 	case ans.DidNot:
 		ans.Outcome.Status = tools.NotDone
 		if ans.Outcome.Class == "" {

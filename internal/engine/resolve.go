@@ -175,6 +175,9 @@ func (e *Engine) goOn(ctx context.Context, tx *store.Tx, run Run, eff Effect, ki
 	if err := putStep(ctx, tx, run.Tenant, run.ID, &row); err != nil {
 		return err
 	}
+	if f, ok := stepEnded(run.Workflow, &row, workflow.Event{Kind: kind, Path: eff.Path, Error: row.Error}, tx.Now()); ok {
+		e.noteAfter(tx, f)
+	}
 	return e.queue(ctx, tx, run, version, head)
 }
 

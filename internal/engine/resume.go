@@ -42,9 +42,10 @@ func (e *Engine) resume(ctx context.Context, run id.Run, expected int64, by Acto
 	case blocked:
 		err = s.block(ctx, fail, "")
 	default:
-		e.log.Error("open run", "run", run, "error", err)
+		s.log.Error("open run", "error", err)
 		err = errors.Join(err, s.stumble(ctx, err))
 	}
+	s.ended()
 	return nil, s.run, err
 }
 
@@ -69,6 +70,7 @@ func (e *Engine) carry(ctx context.Context, s *session) {
 	e.enter(s.run.ID, cancel)
 	defer e.exit(s.run.ID)
 	s.finish(ctx, s.guarded(ctx))
+	s.ended()
 }
 
 // guarded turns a panic of ours into the failure of this run alone.

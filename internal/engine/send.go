@@ -104,7 +104,7 @@ func (s *session) revalidate(ctx context.Context, t workflow.Task, tool *tools.T
 	if len(r.Params) > 0 {
 		params = r.Params
 	}
-	seen := s.e.facts(ctx, s.boxed, tool, params, false)
+	seen := s.e.facts(ctx, s.looking(params), tool, false)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
@@ -261,7 +261,7 @@ func (s *session) fits(adm Admission, eff *Effect) string {
 func (s *session) stopped(ctx context.Context, tx *store.Tx, c *commit, t workflow.Task, why string) error {
 	f := &workflow.Failure{Class: workflow.Incompatible, Code: codeTampered, Message: textOf("Nothing was sent.", why)}
 	c.wait = blockedBy(t.Path, string(s.row(t.Path, t.Pass).Approval), f, nextActions[codeTampered])
-	s.log.Error("sending refused", "step", t.Path, "pass", t.Pass, "why", why)
+	s.logOf(t.Path, t.Pass).Error("sending refused", "why", why)
 	return s.e.recordBlocked(ctx, tx, s.run, f)
 }
 

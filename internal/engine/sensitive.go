@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 
 	"countersign/internal/canon"
@@ -94,7 +95,7 @@ func (e *Engine) prepared(ctx context.Context, box boxOf, t *tools.Tool, params 
 
 // sealOutput seals what the tool says is sensitive in its output. An output
 // that cannot be sealed is not kept.
-func (s *session) sealOutput(ctx context.Context, t *tools.Tool, out tools.Outcome) tools.Outcome {
+func (s *session) sealOutput(ctx context.Context, log *slog.Logger, t *tools.Tool, out tools.Outcome) tools.Outcome {
 	if len(t.SensitiveOutput) == 0 || len(out.Output) == 0 {
 		return out
 	}
@@ -103,7 +104,7 @@ func (s *session) sealOutput(ctx context.Context, t *tools.Tool, out tools.Outco
 		out.Output, err = b.Seal(out.Output, t.SensitiveOutput)
 	}
 	if err != nil {
-		s.log.Error("seal output", "tool", t.Name, "error", err)
+		log.Error("seal output", "tool", t.Name, "error", err)
 		out.Output, out.Class, out.Code, out.Message = nil, tools.ClassBug, "seal", "The output holds sensitive values that could not be sealed."
 	}
 	return out

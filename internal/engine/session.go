@@ -37,11 +37,14 @@ type session struct {
 	tools   map[string]*tools.Tool      // by digest
 	box     *vault.Box                  // nil until something sensitive comes
 	now     time.Time                   // of the last commit: the instant that planning sees
+	began   time.Time                   // when the run was opened
+	fence   int64                       // of this driver
 
 	planned []workflow.Task // what follows was found to come next; nil: ask the planner
 	alone   bool            // the task at hand is the only one
 	left    bool            // the run is released: nothing more to do
 	settled bool            // a cancel was asked for; only what is under way is recorded
+	fenced  bool            // another driver has taken over
 }
 
 // keptBytesMax bounds an output that stays in memory until the session ends.
@@ -50,7 +53,7 @@ const keptBytesMax = 64 << 10
 // open verifies the record of a claimed run and makes a session of it. A
 // *workflow.Failure is why the run cannot continue: nothing of it was changed.
 func (e *Engine) open(ctx context.Context, r Run, l *lease, by Actor) (*session, error) {
-	s := &session{e: e, lease: l, by: by, run: r, now: r.UpdatedAt,
+	s := &session{e: e, lease: l, by: by, run: r, now: r.UpdatedAt, began: e.o.Now(), fence: r.Lease.Fence,
 		log:   e.log.With("run", r.ID, "workflow", r.Workflow, "trace_id", r.TraceID),
 		steps: map[stepKey]*Step{}, dirty: map[stepKey]*Step{}, kept: map[stepKey]json.RawMessage{}, tools: map[string]*tools.Tool{}}
 	var c chain
@@ -224,7 +227,13 @@ func (s *session) crash(window, path string, pass int) {
 // process: the drive ends there and writes nothing more.
 type Crashed struct{ Window, Path string }
 
+// looking is what a reading of the facts carries along: it belongs to the drive.
+func (s *session) looking(params json.RawMessage) tools.Sending {
+	return tools.Sending{Params: params, Config: s.e.o.Config, Open: s.e.opener(s.boxed),
+		Trace: traceparent(s.run.TraceID, driveSpan(s.run.TraceID, s.fence))}
+}
+
 // sending is what one try carries along.
-func (s *session) sending(key, effect string, attempt int, params json.RawMessage) tools.Sending {
-	return tools.Sending{Key: key, Effect: effect, Attempt: attempt, Config: s.e.o.Config, Params: params, Open: s.e.opener(s.boxed), Trace: traceparent(s.run.TraceID)}
+func (s *session) sending(key, effect string, attempt int, params json.RawMessage, trace string, log *slog.Logger) tools.Sending {
+	return tools.Sending{Key: key, Effect: effect, Attempt: attempt, Config: s.e.o.Config, Params: params, Open: s.e.opener(s.boxed), Trace: trace, Logger: log}
 }

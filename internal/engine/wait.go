@@ -87,7 +87,7 @@ func (s *session) block(ctx context.Context, f *workflow.Failure, path string) e
 	}
 	s.settled = true
 	clear(s.dirty)
-	s.log.Warn("blocked", "step", path, "code", f.Code, "error", f.Message)
+	s.logOf(path, s.state.Step(path).Pass).Warn("blocked", "class", f.Class, "code", f.Code)
 	return s.leave(ctx, blockedBy(path, "", f, next))
 }
 
@@ -133,6 +133,8 @@ func (e *Engine) setAside(ctx context.Context, tx *store.Tx, r *Run) error {
 	if err := e.strand(ctx, tx, *r); err != nil {
 		return err
 	}
+	e.lostDrive(tx, *r)
+	e.noteAfter(tx, blockedFact(r.Workflow, f))
 	r.Status, r.WaitingFor, r.Error = Blocked, w.list, f
 	tx.AfterCommit(func() { e.notify("runs", string(r.ID)) })
 	return e.recordBlocked(ctx, tx, *r, f)
@@ -156,6 +158,7 @@ func (s *session) retry(t workflow.Task, f workflow.Failure, after time.Duration
 	if !again {
 		return nil
 	}
+	s.e.note(Fact{Kind: FactRetry, Workflow: s.run.Workflow, Step: t.Path, Tool: row.Tool, Class: f.Class})
 	s.by = engineActor // a person's wish to try at once counts once
 	row.retryAt = s.now.Add(delay)
 	row.Error, row.ErrorClass, row.Status = &f, f.Class, string(workflow.Waiting)

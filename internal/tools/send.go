@@ -72,11 +72,14 @@ func (w *World) carry(ctx context.Context, t *Tool, f Frozen, s Sending) Outcome
 }
 
 func (w *World) log(what string, t *Tool, s Sending, attrs ...slog.Attr) {
-	if w.Logger == nil {
+	log := s.Logger
+	if log == nil && w.Logger != nil {
+		log = w.Logger.With("effect", s.Effect, "attempt", s.Attempt, "idempotency_key", s.Key)
+	}
+	if log == nil {
 		return
 	}
-	w.Logger.LogAttrs(context.Background(), slog.LevelInfo, what, append([]slog.Attr{
-		slog.String("tool", t.Name), slog.Int("tool_version", t.Version), slog.String("transport", t.Transport),
-		slog.String("effect", s.Effect), slog.Int("attempt", s.Attempt), slog.String("idempotency_key", s.Key), slog.String("trace", s.Trace),
+	log.LogAttrs(context.Background(), slog.LevelInfo, what, append([]slog.Attr{
+		slog.String("tool", t.Name), slog.Int("tool_version", t.Version), slog.String("transport", t.Transport), slog.String("traceparent", s.Trace),
 	}, attrs...)...)
 }

@@ -33,6 +33,7 @@ type Sending struct {
 	Open    Opener          // nil: a request with sealed values is not sent
 	Pin     json.RawMessage // the approved precondition's pin; a file write needs it
 	Trace   string          // W3C traceparent, may be empty
+	Logger  *slog.Logger    // that says whose try it is; nil: the world's
 
 	mask *mask // what must not be kept of an answer
 }
