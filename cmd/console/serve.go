@@ -39,11 +39,18 @@ func (c serveCmd) Run(ctx context.Context, e env) error {
 		return fmt.Errorf("%w; choose another address with --listen", err)
 	}
 	logger := c.logger(e, slog.LevelInfo)
-	i, err := instance.Open(ctx, instance.Options{Dir: c.Data, Config: config, Drive: true, Holder: "console serve on " + listener.Addr().String(), Own: own(listener), Logger: logger})
+	scraped, err := listenMetrics(config.Metrics)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	i, err := instance.Open(ctx, instance.Options{Dir: c.Data, Config: config, Drive: true, Holder: "console serve on " + listener.Addr().String(), Own: own(listener, scraped), Logger: logger, Version: thisBuild().Version})
+	if err != nil {
+		return errors.Join(err, listener.Close(), closeListener(scraped))
+	}
 	defer i.Close()
+	if scraped != nil {
+		defer serveMetrics(ctx, e, i, scraped, logger)()
+	}
 	warnings, err := i.LoadDefinitions(ctx)
 	if err != nil {
 		return err
@@ -54,12 +61,17 @@ func (c serveCmd) Run(ctx context.Context, e env) error {
 	return serve(ctx, e, i, listener, logger)
 }
 
-// own lists the address a listener is reached at, so that no tool does.
-func own(l net.Listener) []netip.AddrPort {
-	if a, err := netip.ParseAddrPort(l.Addr().String()); err == nil {
-		return []netip.AddrPort{a}
+// own lists the addresses listeners are reached at, so that no tool does.
+func own(listeners ...net.Listener) (all []netip.AddrPort) {
+	for _, l := range listeners {
+		if l == nil {
+			continue
+		}
+		if a, err := netip.ParseAddrPort(l.Addr().String()); err == nil {
+			all = append(all, a)
+		}
 	}
-	return nil
+	return all
 }
 
 // drainPatience is how long a stopping process waits for calls under way.

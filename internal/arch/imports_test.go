@@ -44,7 +44,11 @@ var allowed = map[string][]string{
 	"internal/vault":         domain,
 	"internal/engine":        with(domain, "internal/workflow", "internal/tools", "internal/vault"),
 
-	"internal/instance": with(domain, "internal/desk", "internal/definitions", "internal/approvals", "internal/engine", "internal/audit", "internal/identity", "internal/live", "internal/tools", "internal/workflow", "internal/vault"),
+	// The engine and the desk tell an Observer of their own; only this package
+	// knows what is made of it.
+	"internal/telemetry": with(domain, "internal/engine", "internal/desk", "internal/workflow"),
+
+	"internal/instance": with(domain, "internal/desk", "internal/telemetry", "internal/definitions", "internal/approvals", "internal/engine", "internal/audit", "internal/identity", "internal/live", "internal/tools", "internal/workflow", "internal/vault"),
 	"internal/desk": with(domain, "internal/vault", "internal/workflow", "internal/tools", "internal/definitions", "internal/approvals",
 		"internal/engine", "internal/audit", "internal/audit/receipt", "internal/identity", "internal/notify", "internal/live"),
 
@@ -68,10 +72,11 @@ var allowed = map[string][]string{
 	"bench":                 {"*"},
 
 	// Test-only packages: nothing of the product imports them.
-	"internal/arch":              {},
-	"internal/testkit":           domain,
-	"internal/engine/enginetest": {"*"},
-	"e2e":                        {"*"},
+	"internal/arch":                    {},
+	"internal/testkit":                 domain,
+	"internal/telemetry/collectortest": {},
+	"internal/engine/enginetest":       {"*"},
+	"e2e":                              {"*"},
 }
 
 // outside says which packages alone may import a third-party module.
@@ -86,7 +91,9 @@ var outside = map[string][]string{
 	"github.com/emersion/go-sasl":           {"internal/tools"},
 	"go.yaml.in/yaml/v3":                    {"internal/strictyaml"},
 	"github.com/alecthomas/kong":            {"cmd/console"},
-	"net/http":                              {"internal/tools", "internal/server", "internal/server/*", "internal/demo", "internal/demo/*", "internal/notify", "cmd/console", "web/static", "bench", "e2e", "internal/engine/enginetest"},
+	"github.com/prometheus":                 {"internal/telemetry"},
+	"go.opentelemetry.io":                   {"internal/telemetry", "internal/telemetry/*"},
+	"net/http":                              {"internal/tools", "internal/telemetry", "internal/telemetry/*", "internal/server", "internal/server/*", "internal/demo", "internal/demo/*", "internal/notify", "cmd/console", "web/static", "bench", "e2e", "internal/engine/enginetest"},
 }
 
 type pkg struct {

@@ -76,6 +76,7 @@ type world struct {
 	calls  atomic.Int64 // requests that reached it
 	ledger *standin.Ledger
 	config instance.Config
+	logger *slog.Logger // nil: errors go to the test's own
 	inst   *instance.Instance
 	desk   *desk.Desk
 }
@@ -125,8 +126,11 @@ func (w *world) must(err error) {
 func (w *world) open() {
 	w.t.Helper()
 	var err error
-	w.inst, err = instance.Open(w.t.Context(), instance.Options{Dir: w.dir, Config: w.config, Drive: true, Holder: "test",
-		Logger: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))})
+	logger := w.logger
+	if logger == nil {
+		logger = slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
+	}
+	w.inst, err = instance.Open(w.t.Context(), instance.Options{Dir: w.dir, Config: w.config, Drive: true, Holder: "test", Logger: logger})
 	w.must(err)
 	w.desk = w.inst.Desk
 	_, err = w.inst.LoadDefinitions(w.t.Context())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"net/netip"
 	"net/url"
 	"os"
@@ -33,6 +34,9 @@ type Config struct {
 	Values                     map[string]string // what ${config.NAME} means in tools
 	Secrets                    map[string]Secret // what ${secret.NAME} means when a request is sent
 	Allow                      []netip.Prefix    // addresses tools may reach besides public ones
+
+	Metrics string // host:port of the listener for /metrics; empty: none
+	OTLP    string // address of the collector of traces; empty: as the environment says, else none
 
 	file  string          // that was read; empty for none
 	given map[string]bool // keys that stand in it
@@ -103,7 +107,7 @@ func (r configReader) fault(n *strictyaml.Node, format string, args ...any) {
 }
 
 func (r configReader) read(root *strictyaml.Node, c *Config) {
-	m := root.Map(r.faults, "format", "listen", "base_url", "proxies", "workflows", "tools", "policies", "config", "secrets", "allow")
+	m := root.Map(r.faults, "format", "listen", "base_url", "proxies", "workflows", "tools", "policies", "config", "secrets", "allow", "metrics", "otlp")
 	if m == nil {
 		return
 	}
@@ -129,6 +133,43 @@ func (r configReader) read(root *strictyaml.Node, c *Config) {
 	c.Allow = append(c.Allow, r.prefixes(m.Get("allow"))...)
 	r.values(m.Get("config"), c.Values)
 	r.secrets(m.Get("secrets"), c.Secrets)
+	c.Metrics = r.one(m.Get("metrics"), "listen", hostPort)
+	c.OTLP = r.one(m.Get("otlp"), "endpoint", webAddress)
+}
+
+// one reads a map of one needed text, which check may find fault with.
+func (r configReader) one(n *strictyaml.Node, key string, check func(string) string) string {
+	if n == nil {
+		return ""
+	}
+	m := n.Map(r.faults, key)
+	if m == nil {
+		return ""
+	}
+	v := m.Need(key)
+	if v == nil {
+		return ""
+	}
+	s := v.String(r.faults)
+	if why := check(s); why != "" {
+		r.fault(v, "%s %s", key, why)
+	}
+	return s
+}
+
+func hostPort(s string) string {
+	if _, port, err := net.SplitHostPort(s); err != nil || port == "" {
+		return "must be like 127.0.0.1:9090"
+	}
+	return ""
+}
+
+func webAddress(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return "must be like http://127.0.0.1:4318, without user or query; secrets belong into OTEL_EXPORTER_OTLP_HEADERS"
+	}
+	return ""
 }
 
 func (r configReader) baseURL(n *strictyaml.Node) string {
@@ -256,6 +297,7 @@ func (c Config) Effective() []Value {
 		{"listen", c.Listen, c.from("listen")}, {"base_url", c.BaseURL, c.from("base_url")},
 		{"workflows", c.Workflows, c.from("workflows")}, {"tools", c.Tools, c.from("tools")}, {"policies", c.Policies, c.from("policies")},
 		{"allow", join(c.Allow), c.from("allow")}, {"proxies", join(c.Proxies), c.from("proxies")},
+		{"metrics.listen", c.Metrics, c.from("metrics")}, {"otlp.endpoint", c.OTLP, c.from("otlp")},
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Values)) {
 		out = append(out, Value{"config." + name, c.Values[name], c.from("config")})

@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"time"
 
 	"countersign/internal/approvals"
 	"countersign/internal/audit"
@@ -23,6 +24,7 @@ import (
 	"countersign/internal/identity"
 	"countersign/internal/live"
 	"countersign/internal/store"
+	"countersign/internal/telemetry"
 	"countersign/internal/tools"
 	"countersign/internal/vault"
 )
@@ -41,24 +43,30 @@ type Options struct {
 	Config Config
 	// Drive takes the folder's lock: only then may runs be driven. Without it
 	// the folder is opened for administration beside a running server.
-	Drive  bool
-	Holder string           // who holds the lock, for whoever finds it taken
-	Own    []netip.AddrPort // own listeners, which tools never reach
-	Crash  func(window, path string, pass int)
-	Logger *slog.Logger
+	Drive   bool
+	Holder  string           // who holds the lock, for whoever finds it taken
+	Own     []netip.AddrPort // own listeners, which tools never reach
+	Crash   func(window, path string, pass int)
+	Logger  *slog.Logger
+	Version string // of this program, for traces
 }
 
 // Instance is an open data folder.
 type Instance struct {
-	DB     *store.DB
-	Log    *audit.Log
-	Desk   *desk.Desk
-	Hub    *live.Hub
-	Config Config
+	DB        *store.DB
+	Log       *audit.Log
+	Desk      *desk.Desk
+	Hub       *live.Hub
+	Config    Config
+	Telemetry *telemetry.Telemetry // nil: neither metrics nor traces are on
 
-	lock  *store.FolderLock
-	vault *vault.Vault
+	lock   *store.FolderLock
+	vault  *vault.Vault
+	logger *slog.Logger
 }
+
+// flushTimeout bounds how long closing waits for the collector of traces.
+const flushTimeout = 3 * time.Second
 
 // Open opens the folder, which is made if it is missing. A folder that
 // another process drives gives a *store.HeldError when Drive is set.
@@ -69,7 +77,7 @@ func Open(ctx context.Context, o Options) (_ *Instance, err error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data folder: %w", err)
 	}
-	i := &Instance{Config: o.Config}
+	i := &Instance{Config: o.Config, logger: o.Logger}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, i.Close())
@@ -92,8 +100,28 @@ func Open(ctx context.Context, o Options) (_ *Instance, err error) {
 		return nil, err
 	}
 	i.Hub = live.NewHub(epoch)
-	i.Desk, err = i.newDesk(o, epoch)
-	return i, err
+	if err = i.observe(ctx, o); err != nil {
+		return nil, err
+	}
+	if i.Desk, err = i.newDesk(o, epoch); err != nil {
+		return nil, err
+	}
+	if i.Telemetry != nil {
+		i.Telemetry.Watch(i.Desk.Vitals)
+	}
+	return i, nil
+}
+
+// observe starts metrics and traces where runs are driven and either is on.
+func (i *Instance) observe(ctx context.Context, o Options) error {
+	if !o.Drive {
+		return nil
+	}
+	t, err := telemetry.New(ctx, telemetry.Options{Endpoint: o.Config.OTLP, Version: o.Version, Logger: o.Logger})
+	if err == nil && (t.Tracing() || o.Config.Metrics != "") {
+		i.Telemetry = t
+	}
+	return err
 }
 
 func (i *Instance) newDesk(o Options, epoch int64) (*desk.Desk, error) {
@@ -114,7 +142,11 @@ func (i *Instance) newDesk(o Options, epoch int64) (*desk.Desk, error) {
 	if err != nil {
 		host = "unknown"
 	}
-	return desk.New(desk.Options{DB: i.DB, Log: i.Log, People: identity.New(), Hub: i.Hub, Vault: i.vault, World: world, Config: config,
+	var observer engine.Observer
+	if i.Telemetry != nil {
+		observer = i.Telemetry
+	}
+	return desk.New(desk.Options{Observer: observer, DB: i.DB, Log: i.Log, People: identity.New(), Hub: i.Hub, Vault: i.vault, World: world, Config: config,
 		Owner: fmt.Sprintf("%s/%d/%d", host, os.Getpid(), epoch), Epoch: epoch, Crash: o.Crash, Logger: o.Logger}), nil
 }
 
@@ -144,6 +176,14 @@ func (i *Instance) Close() error {
 	if i.DB != nil {
 		errs = append(errs, i.DB.Close())
 		i.DB = nil
+	}
+	if i.Telemetry != nil { // after the database, whose last functions tell it something
+		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+		defer cancel()
+		if err := i.Telemetry.Close(ctx); err != nil {
+			i.logger.Warn("send the last traces", "error", err)
+		}
+		i.Telemetry = nil
 	}
 	if i.lock != nil {
 		errs = append(errs, i.lock.Release())
