@@ -124,9 +124,6 @@ func TestKeyboard_AWholeDecisionWithoutAPointer(t *testing.T) {
 
 	passed := b.tabTo("Approve refund…")
 	before(t, passed, "Skip to the content", "Countersign", "For me", "shop.refund 1", "The request as it will be sent", "Why the other rules")
-	if y := evaluate[float64](b, "scrollY"); y != 0 {
-		t.Errorf("tabbing through the request moved the whole frame by %.0f pixels", y)
-	}
 	b.tabTo("Reject refund…")
 	b.keys(kb.Enter) // opens the panel, decides nothing
 	b.see("#reject[open]")
@@ -147,6 +144,9 @@ func TestKeyboard_AWholeDecisionWithoutAPointer(t *testing.T) {
 	b.tabTo("Save as revision 2")
 	b.keys(" ")
 	b.says("Saved as revision 2")
+	if over := evaluate[float64](b, "document.documentElement.scrollHeight - innerHeight"); over > 0 {
+		t.Errorf("the whole frame can be moved by %.0f pixels, by whatever takes the focus", over)
+	}
 
 	b.tabTo("Approve refund…")
 	b.keys(kb.Enter)

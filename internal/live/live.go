@@ -121,6 +121,14 @@ func (h *Hub) since(lastID string) []Event {
 	return append([]Event(nil), h.past[n+1-oldest:]...)
 }
 
+// Last is the id of the event that was published last: whoever subscribes with
+// it hears all that come after this moment.
+func (h *Hub) Last() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return fmt.Sprintf("%s-%d", h.epoch, h.next-1)
+}
+
 // Close ends the listener; it may be called twice.
 func (l *Listener) Close() {
 	l.hub.mu.Lock()

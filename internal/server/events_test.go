@@ -3,9 +3,11 @@ package server_test
 import (
 	"bufio"
 	"context"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"testing"
 	"time"
 
@@ -79,4 +81,33 @@ func (s *site) ends(what string, over <-chan struct{}) {
 	case <-ctx.Done():
 		s.t.Errorf("%s left the event stream open", what)
 	}
+}
+
+// TestEvents_WhatHappensBetweenReadingAndListeningIsHeard: a page that was
+// made just before something changed is told of it.
+func TestEvents_WhatHappensBetweenReadingAndListeningIsHeard(t *testing.T) {
+	s := newSite(t)
+	a := s.refund("Damaged.")
+	page := s.get("ana", "/approvals/"+a.ID)
+	at := regexp.MustCompile(`data-events="([^"]*)"`).FindStringSubmatch(page.Body.String())
+	if at == nil {
+		t.Fatal("the page has no event stream")
+	}
+	s.want("a comment of somebody else", s.post("ben", "/approvals/"+a.ID+"/comments", "comment", "Wait."), http.StatusSeeOther)
+	web := httptest.NewServer(s.server.Handler())
+	t.Cleanup(web.Close)
+	ctx, leave := context.WithTimeout(t.Context(), patience/2)
+	t.Cleanup(leave)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, web.URL+html.UnescapeString(at[1]), nil)
+	s.must(err)
+	r.Header.Set("Cookie", "countersign="+s.token("ana"))
+	res, err := http.DefaultClient.Do(r)
+	s.must(err)
+	t.Cleanup(func() { leave(); res.Body.Close() })
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		if lines.Text() == "event: approvals" {
+			return
+		}
+	}
+	t.Error("the comment is never heard of")
 }

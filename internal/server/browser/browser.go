@@ -77,7 +77,10 @@ func (b *Browser) events(c echo.Context) error {
 	return edge.Stream(c, b.hub, edge.Audience{May: stands, Again: desk.TopicAccess})
 }
 
-const principalKey = "browser.principal"
+const (
+	principalKey = "browser.principal"
+	sinceKey     = "browser.since" // the last event before anything was read for the page
+)
 
 // who is the person of the session.
 func who(c echo.Context) identity.Principal {
@@ -101,6 +104,7 @@ func (b *Browser) signedIn(next echo.HandlerFunc) echo.HandlerFunc {
 			return err
 		}
 		c.Set(principalKey, p)
+		c.Set(sinceKey, b.hub.Last())
 		return next(c)
 	}
 }

@@ -15,6 +15,7 @@ var eventWord = map[workflow.EventKind]string{
 	workflow.ActionProposed: "asks for approval", workflow.ActionDenied: "denied by the policy", workflow.ActionRejected: "rejected",
 	workflow.ActionExpired: "expired undecided or not started", workflow.ActionRevised: "changed: a new revision", workflow.EffectConfirmed: "done, once",
 	workflow.EffectRefused: "refused by the target", workflow.EffectAbandoned: "given up by a person", workflow.ApproveOpened: "a document is presented",
+	workflow.AskOpened: "a question is put", workflow.AskAnswered: "answered", workflow.AskExpired: "nobody answered in time",
 	workflow.ApproveDone: "the document was decided", workflow.SleepSet: "sleeps until a time", workflow.SleepDone: "woke up", workflow.Goto: "went to another step",
 	workflow.Cancelled: "the run was cancelled", workflow.Finished: "the run ended",
 }

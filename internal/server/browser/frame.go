@@ -34,8 +34,15 @@ func (b *Browser) frame(c echo.Context, title string) (layout.Page, error) {
 	page.Person = &layout.Person{Name: p.Name, Detail: strings.Join(p.Roles, ", "), Account: "/account"}
 	page.Rail = rail(p, counts, place(c))
 	page.Posture = postureLine(posture, desk.May(p, "audit:read"))
-	page.Events, page.AsOf, page.Flash = "/events", b.at(time.Now()), said(c)
+	page.Events, page.AsOf, page.Flash = stream(c), b.at(time.Now()), said(c)
 	return page, nil
+}
+
+// stream is the event stream from the moment on at which the page began to be
+// made: what happens between reading and listening is not missed.
+func stream(c echo.Context) string {
+	since, _ := c.Get(sinceKey).(string)
+	return withQuery("/events", "after", since)
 }
 
 // place is where in the rail a page belongs: a request stands in the list it

@@ -33,7 +33,7 @@ type Audience struct {
 
 // Stream writes the hub's events until the client leaves, may no longer
 // listen, the hub closes or an hour has passed. Last-Event-ID continues an
-// earlier stream.
+// earlier stream; ?after= begins after the event with that id.
 func Stream(c echo.Context, hub *live.Hub, a Audience) error {
 	if hub.Listening() >= streamsMax {
 		return problem.New(problem.Unavailable, "too_many_streams", "There are already %d open event streams. Reload in a while.", streamsMax)
@@ -42,7 +42,11 @@ func Stream(c echo.Context, hub *live.Hub, a Audience) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
-	listener := hub.Subscribe(c.Request().Header.Get("Last-Event-ID"))
+	after := c.Request().Header.Get("Last-Event-ID")
+	if after == "" {
+		after = c.QueryParam("after")
+	}
+	listener := hub.Subscribe(after)
 	defer listener.Close()
 	if _, err := fmt.Fprint(w, "retry: 2000\n: hello\n\n"); err != nil {
 		return nil // the client left
