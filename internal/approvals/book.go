@@ -40,7 +40,7 @@ var (
 	// ErrRunNotWaiting: the request was withdrawn, or its run was cancelled or moved on. Details: by, at, why.
 	ErrRunNotWaiting = problem.New(problem.Conflict, "run_not_waiting", "Nothing waits for this decision any more.")
 	// ErrClockSuspect refuses decisions until an operator has looked at the clock.
-	ErrClockSuspect = problem.New(problem.Unavailable, "clock_suspect", "The clock went back by more than five minutes. Nothing can be decided until an operator accepts it.")
+	ErrClockSuspect = problem.New(problem.Unavailable, "clock_suspect", "The clock went back by more than five minutes. Nothing can be decided until it is put right, or an operator accepts its time (console clock accept).")
 	// ErrUnreadable: the stored subject is not one any more. Nothing can be
 	// decided on it or sent; it can be closed.
 	ErrUnreadable = problem.New(problem.Conflict, "unreadable_record", "What was asked cannot be read any more: the stored record was changed. Nothing can be decided on it, and nothing is sent. Tell an operator, who can cancel the run.")

@@ -175,18 +175,37 @@ func (l *Library) List(ctx context.Context, q store.Querier, tenant string, kind
 
 // ToolsInForce returns the tools by name that new runs may call.
 func (l *Library) ToolsInForce(ctx context.Context, q store.Querier, tenant string) (Catalog, error) {
-	all, err := l.List(ctx, q, tenant, KindTool, "")
+	digests, err := toolsInForce(ctx, q, tenant)
+	if err != nil {
+		return nil, fmt.Errorf("list the tools in force: %w", err)
+	}
+	c := Catalog{}
+	for _, digest := range digests {
+		t, err := l.Tool(ctx, q, tenant, digest)
+		if err != nil {
+			return nil, err
+		}
+		c[t.Name] = t
+	}
+	return c, nil
+}
+
+const sqlToolsInForce = `SELECT d.digest FROM definition_in_force f JOIN definition d
+		ON d.tenant = f.tenant AND d.kind = f.kind AND d.name = f.name AND d.version = f.version
+	WHERE f.tenant = $1 AND f.kind = $2`
+
+func toolsInForce(ctx context.Context, q store.Querier, tenant string) (digests []string, err error) {
+	rows, err := q.Query(ctx, sqlToolsInForce, tenant, string(KindTool))
 	if err != nil {
 		return nil, err
 	}
-	c := Catalog{}
-	for _, s := range all {
-		if !s.InForce {
-			continue
-		}
-		if c[s.Name], err = l.Tool(ctx, q, tenant, s.Digest); err != nil {
+	defer rows.Close()
+	for rows.Next() {
+		var digest string
+		if err := rows.Scan(&digest); err != nil {
 			return nil, err
 		}
+		digests = append(digests, digest)
 	}
-	return c, nil
+	return digests, rows.Err()
 }

@@ -46,7 +46,7 @@ func (g gate) Admit(ctx context.Context, tx *store.Tx, request id.Approval, seen
 		return a, nil
 	}
 	if tx.ClockSuspect() {
-		return verdict(engine.VerdictBlocked, r, "The clock went back by more than five minutes. Nothing is sent until an operator accepts it."), nil
+		return verdict(engine.VerdictBlocked, r, "The clock went back by more than five minutes. Nothing is sent until it is put right, or an operator accepts its time (console clock accept)."), nil
 	}
 	if !r.ExecuteBy.IsZero() && !tx.Now().Before(r.ExecuteBy) {
 		_, err := g.expire(ctx, tx, r.ID)

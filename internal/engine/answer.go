@@ -141,7 +141,7 @@ func answerable(run Run, q Question, tx *store.Tx) error {
 	case run.Status == Blocked:
 		return problem.New(problem.Conflict, "run_blocked", "The run is blocked until somebody acts on it. Your answer was not recorded; give it again after that.")
 	case tx.ClockSuspect():
-		return problem.New(problem.Unavailable, "clock_suspect", "The clock went back by more than five minutes. Nothing can be answered until an operator accepts it.")
+		return problem.New(problem.Unavailable, "clock_suspect", "The clock went back by more than five minutes. Nothing can be answered until it is put right, or an operator accepts its time (console clock accept).")
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"countersign/internal/canon"
 	"countersign/internal/id"
 	"countersign/internal/problem"
+	"countersign/internal/sealed"
 	"countersign/internal/store"
 	"countersign/internal/workflow"
 )
@@ -88,6 +89,13 @@ func receiptOutput(r Resolution) (json.RawMessage, error) {
 	output, err := canon.Canonical(r.Receipt, canon.Limits{Bytes: OutputBytesMax})
 	if err != nil {
 		return nil, err
+	}
+	v, err := canon.Value(output)
+	if err != nil {
+		return nil, err
+	}
+	if at, forged := sealed.Forged(v); forged {
+		return nil, problem.New(problem.Invalid, "receipt", "The receipt cannot be taken.").At("/receipt"+at, "%q is kept for sealed values and cannot be given", sealed.Mark)
 	}
 	return output, nil
 }

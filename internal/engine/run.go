@@ -190,6 +190,7 @@ type Attention struct {
 const (
 	CauseUnknown    = "outcome_unknown"
 	CauseTampered   = "tampered"
+	CauseClock      = "clock_suspect"
 	CauseVersion    = "cannot_continue"
 	CausePoison     = "keeps_failing"
 	CausePerson     = "asks_a_person"

@@ -13,7 +13,7 @@ import (
 
 // errClock stops what needs a clock that can be trusted.
 var errClock = &workflow.Failure{Class: workflow.Transient, Code: codeClock,
-	Message: "The clock of this machine has been set back by more than five minutes. Nothing is sent until an operator accepts the new time."}
+	Message: "The clock of this machine has been set back by more than five minutes. Nothing is sent until it is put right, or an operator accepts its time (console clock accept)."}
 
 // errNotAdmitted rolls a second sending back: an effect whose outcome is
 // unknown gets no new revision, and is not sent on anything but "go".

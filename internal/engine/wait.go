@@ -72,7 +72,7 @@ func blockedBy(path, subject string, f *workflow.Failure, next string) *wait {
 var nextActions = map[string]string{
 	codeTampered: "Find out who changed the record. Cancel the run, or restore the record and resume.",
 	codeVersion:  "Put the missing definition back and resume, or cancel the run.",
-	codeClock:    "Put the clock right, or accept the new time, and resume.",
+	codeClock:    "Put the clock right, or accept its time (console clock accept), and resume.",
 	codePoison:   "Look at the log of its last drives, then resume or cancel the run.",
 }
 

@@ -10,6 +10,7 @@ import (
 	"countersign/internal/canon"
 	"countersign/internal/expr"
 	"countersign/internal/problem"
+	"countersign/internal/sealed"
 )
 
 // StatusClass is the default table from an HTTP status to an error class
@@ -129,6 +130,9 @@ func (t *Tool) confirm(ctx context.Context, o Outcome, returns *expr.Value, a an
 	}
 	if trouble == "" && a.cut && returns == nil {
 		trouble = "the answer is not all there"
+	}
+	if at, forged := sealed.Forged(out); forged && trouble == "" {
+		out, trouble = nil, fmt.Sprintf("its output has the name %q at %q, which is kept for sealed values", sealed.Mark, at)
 	}
 	if trouble == "" && t.code.output != nil {
 		if err := t.code.output.Validate(out); err != nil {

@@ -202,7 +202,8 @@ func (w *World) queryFile(ctx context.Context, t *Tool, f Frozen, s Sending) Ans
 		return w.unknown(question{}, Outcome{}, err.Error())
 	}
 	q := question{File: r.Path}
-	if r, err = r.reveal(ctx, s.Open, &mask{}); err != nil {
+	s = s.masked()
+	if r, err = r.reveal(ctx, s.Open, s.mask); err != nil {
 		return w.unknown(q, Outcome{}, err.Error())
 	}
 	g := r.target(s.Effect)
@@ -220,7 +221,7 @@ func (w *World) queryFile(ctx context.Context, t *Tool, f Frozen, s Sending) Ans
 	}
 	switch q.Holds {
 	case g.digest():
-		o := t.confirm(ctx, Outcome{}, t.code.returns, g.answer(vars, w.now()))
+		o := t.confirm(ctx, Outcome{}, t.code.returns, g.answer(vars, w.now(), s.mask))
 		return Answer{Happened: true, Outcome: o, Evidence: evidence(q, o, "happened", "the file holds the new content", w.now())}
 	case q.Pin:
 		return w.didNot(q, Outcome{}, "the file holds what it held before")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"strings"
 
 	"countersign/internal/canon"
 	"countersign/internal/sealed"
@@ -33,10 +34,10 @@ func (r *Request) reveal(ctx context.Context, open Opener, m *mask) (*Request, e
 	}
 	out := *r
 	var err error
-	if out.URL, err = r.URL.reveal(value, pathText); err != nil {
+	if out.URL, err = r.URL.reveal(value, byPosition); err != nil {
 		return nil, err
 	}
-	asIs := func(s string) (string, error) { return s, nil }
+	asIs := func(_, s string) (string, error) { return s, nil }
 	for _, texts := range []*map[string]Parts{&out.Headers, &out.Env, &out.BodySecrets} {
 		if *texts, err = revealAll(*texts, value, asIs); err != nil {
 			return nil, err
@@ -83,7 +84,7 @@ func revealDoc(doc json.RawMessage, value func(sealed.Commitment) (any, error)) 
 	return canon.Marshal(v)
 }
 
-func revealAll(texts map[string]Parts, value func(sealed.Commitment) (any, error), escape func(string) (string, error)) (map[string]Parts, error) {
+func revealAll(texts map[string]Parts, value func(sealed.Commitment) (any, error), escape func(before, text string) (string, error)) (map[string]Parts, error) {
 	out := maps.Clone(texts)
 	var err error
 	for name, p := range texts {
@@ -94,9 +95,20 @@ func revealAll(texts map[string]Parts, value func(sealed.Commitment) (any, error
 	return out, nil
 }
 
-// reveal puts the values into a text; escape makes them fit where it stands.
-func (p Parts) reveal(value func(sealed.Commitment) (any, error), escape func(string) (string, error)) (Parts, error) {
+// byPosition escapes what stands in a URL: in its query anything, in its path
+// what cannot climb.
+func byPosition(before, text string) (string, error) {
+	if strings.Contains(before, "?") {
+		return queryText(text), nil
+	}
+	return pathText(text)
+}
+
+// reveal puts the values into a text; escape makes each fit after what stands
+// before it.
+func (p Parts) reveal(value func(sealed.Commitment) (any, error), escape func(before, text string) (string, error)) (Parts, error) {
 	var out Parts
+	before := ""
 	for _, x := range p {
 		if x.Sealed != "" {
 			v, err := value(x.Sealed)
@@ -107,11 +119,12 @@ func (p Parts) reveal(value func(sealed.Commitment) (any, error), escape func(st
 			if err != nil {
 				return nil, err
 			}
-			if text, err = escape(text); err != nil {
+			if text, err = escape(before, text); err != nil {
 				return nil, errors.New("a sensitive value does not fit where it belongs: it " + err.Error())
 			}
 			x = Part{Text: text}
 		}
+		before += x.Text
 		out = append(out, x)
 	}
 	return out, nil

@@ -146,3 +146,47 @@ func TestSensitive_FaultsDoNotRepeatTheValue(t *testing.T) {
 		t.Errorf("the fault of an output: %+v", o)
 	}
 }
+
+func TestReveal_AnythingFitsTheQueryOfAURL(t *testing.T) {
+	tool, w := compile(t, edited(t, refundYAML, `&o=${params.order_id}"`, `&o=${params.note}"`)), world(t)
+	var query string
+	cfg := server(t, func(rw http.ResponseWriter, r *http.Request) {
+		query = r.URL.Query().Get("o")
+		rw.WriteHeader(201)
+		_, _ = rw.Write([]byte(`{"id":"re_1"}`))
+	})
+	f, err := tool.Freeze(sealedNote(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := w.Send(t.Context(), tool, f, Sending{Key: "k1", Effect: "eff_1", Attempt: 1, Params: sealedNote(), Config: cfg,
+		Open: func(context.Context, sealed.Commitment) (any, error) { return "../a b&c", nil }})
+	if o.Status != Confirmed || query != "../a b&c" {
+		t.Errorf("outcome %+v; the target got %q", o, query)
+	}
+}
+
+func TestConfirm_AnOutputCannotForgeASealedValue(t *testing.T) {
+	tool, w := compile(t, refundYAML), world(t)
+	cfg := answering(t, 201, `{"id":`+noteLeaf+`}`)
+	o := send(t, w, tool, cfg, refundParams)
+	if o.Status != Confirmed || o.Class != ClassIncompatible || strings.Contains(string(o.Output), sealed.Mark) {
+		t.Errorf("outcome: %+v", o)
+	}
+}
+
+func TestReceipt_NoDigestOverWhatIsMasked(t *testing.T) {
+	tool, w := compile(t, refundYAML), world(t)
+	cfg := answering(t, 201, `{"id":"re_1","note":"`+secretNote+`"}`)
+	f, err := tool.Freeze(sealedNote(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := w.Send(t.Context(), tool, f, Sending{Key: "k1", Effect: "eff_1", Attempt: 1, Params: sealedNote(), Config: cfg, Open: opensNote})
+	if o.Status != Confirmed || o.Receipt.BodyDigest != "" {
+		t.Errorf("the receipt has the digest %q of an answer that repeats the value", o.Receipt.BodyDigest)
+	}
+	if plain := send(t, w, tool, answering(t, 201, `{"id":"re_1"}`), refundParams); plain.Receipt.BodyDigest == "" {
+		t.Error("an ordinary answer has no digest")
+	}
+}

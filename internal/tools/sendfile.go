@@ -37,7 +37,7 @@ func (w *World) carryFile(ctx context.Context, t *Tool, r *Request, s Sending, v
 	case err != nil:
 		return Outcome{}.as(Unknown, ClassUnknown, err.Error())
 	}
-	return t.confirm(ctx, Outcome{}, t.code.returns, g.answer(vars, w.now()))
+	return t.confirm(ctx, Outcome{}, t.code.returns, g.answer(vars, w.now(), s.mask))
 }
 
 func (r *Request) target(effect string) target {
@@ -49,10 +49,17 @@ func (r *Request) target(effect string) target {
 }
 
 // answer is the output of a file that is written.
-func (t target) answer(vars map[string]any, at time.Time) answer {
-	out := map[string]any{"path": t.path, "digest": t.digest(), "size": float64(len(t.content))}
+//
+// Where the content holds a sensitive value its digest is not told: it would
+// help in guessing the value.
+func (t target) answer(vars map[string]any, at time.Time, hide *mask) answer {
+	digest := t.digest()
+	if len(hide.alone) > 0 {
+		digest = ""
+	}
+	out := map[string]any{"path": t.path, "digest": digest, "size": float64(len(t.content))}
 	a := answer{what: "the file is written", natural: out, vars: map[string]any{"params": vars["params"], "config": vars["config"], "body": out, "result": map[string]any{"body": out}}}
-	a.receipt = Receipt{At: at, ExternalRef: t.path[:min(len(t.path), referenceMax)], BodyDigest: t.digest()}
+	a.receipt = Receipt{At: at, ExternalRef: t.path[:min(len(t.path), referenceMax)], BodyDigest: digest}
 	a.receipt.Body, _ = canon.Marshal(out) // our own small object
 	return a
 }

@@ -16,6 +16,7 @@ import (
 // its rows says, in the order they are shown.
 var causes = []struct{ code, title, tone, next, text string }{
 	{engine.CauseUnknown, "Outcome unknown", "unknown", "Say what happened", "Something was sent and nobody can say whether it happened. It is never sent again by itself."},
+	{engine.CauseClock, "The clock went back", "bad", "Look at the run", "The machine's clock is more than five minutes behind what was recorded. Nothing is decided or sent until it is put right, or its time is accepted with console clock accept."},
 	{engine.CauseTampered, "The record does not agree", "bad", "Look at the run", "What is stored differs from what was recorded. Nothing was sent; keep the folder as it is and look at the audit log."},
 	{engine.CauseVersion, "Cannot continue on this version", "bad", "Look at the run", "The definition the run was started with is gone, or this program cannot run it."},
 	{engine.CausePoison, "Keeps failing", "bad", "Look at the run", "Whoever drives this run ends again and again without progress. The other runs go on."},
