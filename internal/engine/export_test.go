@@ -11,3 +11,6 @@ func Ends(kind workflow.EventKind) bool { return ends[kind] != "" }
 
 // LeavesOpen reports whether a step is open after an event.
 func LeavesOpen(kind workflow.EventKind) bool { return opens[kind] }
+
+// VitalsQueries are what a scrape reads.
+var VitalsQueries = []string{sqlCountRuns, sqlCountUnknown}

@@ -55,7 +55,10 @@ func newMetrics(tr *traces) *metrics {
 	m.fenced = m.counter("drivers_fenced_total", "Drivers that found that another had taken their run.")
 	m.blocked = m.counter("runs_blocked_total", "Runs that stopped until a person acts, by cause.", "workflow", "cause", "class")
 	m.repeats = m.counter("repeats_answered_total", "Requests that were answered with what an earlier one did.", "kind")
-	m.fenced.WithLabelValues() // shown from the start
+	m.fenced.WithLabelValues() // these are shown from the start
+	for _, cause := range []string{engine.TakeoverRestart, engine.TakeoverTimeout} {
+		m.takeovers.WithLabelValues(cause)
+	}
 	if tr != nil {
 		m.registry.MustRegister(tr.counters()...)
 	}
