@@ -13,6 +13,7 @@ import (
 	"countersign/internal/schema"
 	"countersign/internal/sealed"
 	"countersign/internal/store"
+	"countersign/internal/tools"
 )
 
 // Label says how one leaf of a document is read.
@@ -33,7 +34,22 @@ func (d *Desk) fillLabels(ctx context.Context, q store.Querier, r approvals.Requ
 		return nil // the page is complete without, and says elsewhere that the tool is gone
 	}
 	out.ParamLabels, out.PreviewLabels = labels(t.Params(), out.Params), labels(t.PreviewSchema(), out.Preview)
+	out.Undo, out.Reversible = undo(t)
 	return nil
+}
+
+// undo says whether what a tool does can be undone, as its definition declares.
+func undo(t *tools.Tool) (words string, reversible bool) {
+	c, corrects := t.Compensation()
+	switch {
+	case corrects:
+		return "It can be corrected with " + c.Tool + ", as a new action that somebody approves.", true
+	case t.Reversible == nil:
+		return "Countersign cannot undo it, and the tool does not say whether anybody can.", false
+	case *t.Reversible:
+		return "The tool says that it can be undone, outside of Countersign.", true
+	}
+	return "It cannot be undone.", false
 }
 
 // labels lists the leaves of a document in the order of its schema. What the

@@ -107,6 +107,8 @@ type Approval struct {
 	Sensitive       []string        `json:"sensitive"`
 	Reason          string          `json:"reason"`
 	Impact          string          `json:"impact"`
+	Undo            string          `json:"undo,omitempty"` // whether it can be undone, as the tool declares
+	Reversible      bool            `json:"reversible"`     // the tool says so, or names what corrects it
 	Preview         json.RawMessage `json:"preview,omitempty"`
 	PreviewError    string          `json:"preview_error,omitempty"`
 	Precondition    string          `json:"precondition,omitempty"` // what was found, in words

@@ -54,7 +54,6 @@ func frame(title, current string) layout.Page {
 	p.AsOf = at("now", "Tue 1 Dec 2026, 12:22 CET", "2026-12-01T11:22:00Z")
 	p.Events = "/events"
 	p.Posture = []layout.PostureItem{
-		{Text: "four-eyes on", Tone: "good"},
 		{Text: "audit verified to 18,422 at 09:14", Tone: "good", URL: "/audit"},
 		{Text: "1 unknown effect", Tone: "unknown", URL: "/attention"},
 	}

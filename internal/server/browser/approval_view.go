@@ -22,7 +22,7 @@ func (b *Browser) approvalView(a desk.Approval, f decisionForm, p identity.Princ
 		ID: a.ID, URL: url, Status: status(a.Status), Revision: a.Revision, Clocks: b.clocks(a), Banner: f.banner, Diff: f.diff,
 		Document: a.Kind == approvals.KindDocument, Sentence: heading(a), Target: a.Target, Who: a.Initiator.Name, OnBehalf: a.OnBehalfOf, Unbound: a.OnBehalfOf != "",
 		Run: parts.Link{Text: a.Workflow + " " + shortID(a.Run), URL: address("/runs/", a.Run)}, Step: a.Step, Asked: b.at(a.CreatedAt), Attempts: a.PreviousRefusal,
-		Risk: a.Risk, Impact: a.Impact, Reversible: "Countersign cannot undo it.", Irreversible: true, Preview: b.preview(a), Params: params(a, f.armed == a.Digest), Request: document("The request as it will be sent; secrets by name", a.Request),
+		Risk: a.Risk, Impact: a.Impact, Reversible: a.Undo, Irreversible: !a.Reversible, Preview: b.preview(a), Params: params(a, f.armed == a.Digest), Request: document("The request as it will be sent; secrets by name", a.Request),
 		Reason: a.Reason, ReasonAuthor: a.Initiator.Name, Policy: policy(a), Digest: a.Digest, ParamsHash: a.ParamsHash, Verify: "console approval show " + a.ID + " --data DIR",
 		SubjectURL: url + "/subject", Timeline: b.timeline(a), Flow: flow(a), Comment: &pages.CommentForm{Action: form("/comments"), Value: f.comment, Error: f.remark},
 	}

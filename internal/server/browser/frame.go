@@ -122,7 +122,7 @@ func postureLine(p desk.Posture, auditor bool) []layout.PostureItem {
 	if auditor {
 		audit = "/audit"
 	}
-	line := []layout.PostureItem{{Text: "four-eyes on", Tone: "good"}}
+	var line []layout.PostureItem
 	switch {
 	case p.Failed:
 		line = append(line, layout.PostureItem{Text: "audit log does NOT verify", Tone: "bad", URL: audit})

@@ -51,8 +51,8 @@ type RailItem struct {
 	Key     string // the second key after g: "i"
 }
 
-// PostureItem is one statement of the line at the top: "four-eyes on",
-// "audit verified to 18,422 at 09:14", "1 unknown effect".
+// PostureItem is one statement of the line at the top: "audit verified to
+// 18,422 at 09:14", "1 unknown effect".
 type PostureItem struct {
 	Text string
 	Tone string // good, warn, bad, unknown; empty: plain

@@ -48,7 +48,7 @@ type ApprovalView struct {
 	Risk         string // low, medium, high, critical
 	RiskWhy      string // may be empty
 	Impact       string // the tool author's words; untrusted
-	Reversible   string // "Can be undone with shop.cancel_refund." or "Cannot be undone by Countersign."
+	Reversible   string // whether it can be undone, as the tool declares; empty: it is no action
 	Irreversible bool
 	Checks       []Check // precondition and pin
 
