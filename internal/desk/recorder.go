@@ -12,6 +12,10 @@ import (
 // transactions.
 type recorder struct{ *Desk }
 
+// opens are the actions that change what waits for people to answer: lists of
+// it look again.
+var opens = map[string]bool{"run.ask": true, "run.answer": true, "run.ask_expired": true, "run.cancel": true}
+
 // Record appends one entry. The digest of the request that is sent goes into
 // the entry itself, so that a receipt can show it is the approved one.
 func (r recorder) Record(ctx context.Context, tx *store.Tx, rec engine.Record) error {
@@ -27,6 +31,11 @@ func (r recorder) Record(ctx context.Context, tx *store.Tx, rec engine.Record) e
 	if rec.Payload != nil {
 		e.Payload = payload(rec.Payload)
 	}
-	_, err := r.log.Append(ctx, tx, e)
-	return err
+	if _, err := r.log.Append(ctx, tx, e); err != nil {
+		return err
+	}
+	if opens[rec.Action] {
+		r.announce(tx, TopicApprovals, rec.Subject)
+	}
+	return nil
 }

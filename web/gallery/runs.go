@@ -50,6 +50,21 @@ func run() pages.RunView {
 		Input: &parts.JSON{Title: "Input", Text: "{\"folder\":\".\",\"week\":\"2026-W49\"}"}}
 }
 
+// asked is a run that asks a person, who has mistyped a field.
+func asked() pages.RunView {
+	v := run()
+	v.Status = parts.Status{Code: "waiting_input", Word: "Waits for an answer"}
+	v.Waiting = []pages.Waiting{{Title: "An answer at details", Who: "Ana Ruiz and Ben Okafor", Until: tomorrow, Resumes: "somebody answers, or the time to answer passes"}}
+	v.Asking = []pages.Asking{{Anchor: "ask-details-1", Title: "How much", Text: "How much of order 8841 should be refunded to Lin Wei?", Until: tomorrow,
+		Answer: "/runs/run_71/answers", Hidden: []parts.Hidden{{Name: "step", Value: "details"}, {Name: "pass", Value: "1"}}, Keep: true,
+		Error: &parts.Notice{Tone: "bad", Title: "Something below needs another look; nothing was recorded"},
+		Fields: []parts.Field{
+			{Name: "/amount", Label: "Amount", Kind: "integer", Required: true, Value: "15 EUR", Hint: "In cents; from 1 to 1,000,000; for example 1500", Error: "must be a whole number"},
+			{Name: "/goodwill", Label: "Goodwill", Kind: "yesno", Required: true, Value: "true"},
+			{Name: "/why", Label: "Why", Kind: "multiline", Required: true, Value: "A chipped mug.", Max: 2000}}}}
+	return v
+}
+
 func runs() []Exhibit {
 	rows := []pages.RunRow{
 		{ID: "run_73", URL: "/runs/run_73", Name: "restart-search-4", Workflow: "restart-service 1", Status: parts.Status{Code: "blocked", Word: "blocked"}, Step: "restart", Waits: "outcome unknown: a person must find out", By: "ops-bot", Started: hours, Progress: hours},
@@ -65,6 +80,11 @@ func runs() []Exhibit {
 	blocked.Error = &parts.Notice{Tone: "unknown", Title: "Nobody knows whether publish happened", Text: "It was sent at 09:20 and no answer came. Find out, then the run goes on by itself.", Next: &parts.Link{Text: "Find out what happened", URL: "/effects/eff_70"}}
 	blocked.Actions.Resume, blocked.Actions.ResumeNote = "/runs/run_71/resume", "Goes on at publish. First the chain of 14 checkpoints, 1 effect, the approval and 3 versions are checked."
 	empty := pages.RunView{Page: frame("run_80", "/runs"), Name: "run_80", URL: "/runs/run_80", Status: parts.Status{Code: "queued", Word: "Queued"}, Workflow: parts.Link{Text: "refund 1"}, Actions: pages.RunActions{WhyNone: "It starts by itself within seconds."}, Map: runMap("todo")}
+	ask := asked()
+	told := ask
+	told.Asking = []pages.Asking{{Anchor: "ask-details-1", Title: "How much", Text: ask.Asking[0].Text, Until: tomorrow, WhyNot: "You may not answer this. People with the role support or finance can.", WhoCan: []string{"Ana Ruiz", "Ben Okafor"}}}
+	late := told
+	late.Asking = []pages.Asking{{Anchor: "ask-details-1", Title: "How much", Text: ask.Asking[0].Text, Error: &parts.Notice{Tone: "bad", Title: "Ben Okafor has answered this already. Your answer was not recorded."}, Typed: &parts.JSON{Title: "What you typed", Text: "{\"amount\":2000,\"why\":\"It was late.\"}"}}}
 	point := pages.CheckpointView{Page: frame("Checkpoint 13", "/runs"), Back: parts.Link{Text: "demo-001", URL: "/runs/run_71"}, Version: 13, Of: 14, Previous: "/runs/run_71/checkpoints/12", Next: "/runs/run_71/checkpoints/14",
 		Facts: []parts.Fact{{Name: "Event", Text: "call_done"}, {Name: "Step", Text: "make_plan, pass 2"}, {Name: "By", Text: "console@host, fence 3"}, {Name: "When", Time: minutes}, {Name: "Digest", Digest: digest2}, {Name: "Before it", Digest: digest3}},
 		Event: &parts.JSON{Title: "What was recorded", Text: "{\"kind\":\"call_done\",\"path\":\"make_plan\"}"}, State: steps()[:3]}
@@ -79,6 +99,7 @@ func runs() []Exhibit {
 		show("runs-empty", pages.Runs, pages.RunsView{Page: frame("Runs", "/runs"), Search: search("/runs"), Empty: &parts.Empty{Title: "No run yet", Text: "A run is one execution of a workflow.", Next: &parts.Link{Text: "Start a run…", URL: "/runs/new"}}}),
 		show("runs", pages.Runs, list), deceive("runs", pages.Runs, list),
 		show("run-empty", pages.Run, empty), show("run", pages.Run, run()), show("run-blocked", pages.Run, blocked), deceive("run", pages.Run, blocked),
+		show("run-asks", pages.Run, ask), show("run-asks-others", pages.Run, told), show("run-answered-meanwhile", pages.Run, late), deceive("run-asks", pages.Run, ask),
 		show("checkpoint", pages.Checkpoint, point), deceive("checkpoint", pages.Checkpoint, point),
 		show("start-choose", pages.Start, choose), show("start", pages.Start, start), deceive("start", pages.Start, start),
 	}

@@ -70,10 +70,19 @@ func (b *Browser) besides(c echo.Context, current string) (parts.Queue, parts.Li
 	}
 	back := parts.Link{Text: title, URL: "/" + from}
 	all, err := list(c.Request().Context(), who(c))
-	if err != nil || len(all.Items) == 0 {
+	if err != nil {
 		return parts.Queue{}, back, err
 	}
-	q := parts.Queue{Title: title, URL: "/" + from, Search: listSearch("/"+from, listFilter{}, false, nil), Groups: b.dueGroups(all.Items, from)}
+	var asked desk.Page[desk.Question]
+	if from == "inbox" {
+		if asked, err = b.desk.OpenQuestions(c.Request().Context(), who(c)); err != nil {
+			return parts.Queue{}, back, err
+		}
+	}
+	if len(all.Items)+len(asked.Items) == 0 {
+		return parts.Queue{}, back, nil
+	}
+	q := parts.Queue{Title: title, URL: "/" + from, Search: listSearch("/"+from, listFilter{}, false, nil), Groups: dueGroups(b.dueRows(all.Items, asked.Items, from))}
 	for g := range q.Groups {
 		for r := range q.Groups[g].Rows {
 			q.Groups[g].Rows[r].Current = q.Groups[g].Rows[r].ID == current

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"countersign/internal/desk"
 	"countersign/internal/identity"
@@ -36,44 +35,49 @@ func (f listFilter) fits(a desk.Approval) bool {
 	return strings.Contains(all, strings.ToLower(f.text))
 }
 
+// asks reports whether a question passes the filter.
+func (f listFilter) asks(q desk.Question) bool {
+	all := strings.ToLower(strings.Join([]string{string(q.Run), q.RunKey, q.Text, q.Title, q.Initiator.Name, q.Workflow}, "\n"))
+	return f.risk == "" && f.tool == "" && strings.Contains(all, strings.ToLower(f.text))
+}
+
 // showInbox is GET /inbox.
 func (b *Browser) showInbox(c echo.Context) error {
-	return b.wholeList(c, "For me", "/inbox", b.desk.Inbox, parts.Empty{Title: "Nothing waits for you", Text: "What needs your decision appears here by itself."})
+	asked, err := b.desk.OpenQuestions(c.Request().Context(), who(c))
+	if err != nil {
+		return err
+	}
+	return b.wholeList(c, "For me", "/inbox", b.desk.Inbox, asked.Items, parts.Empty{Title: "Nothing waits for you", Text: "What needs your decision or your answer appears here by itself."})
 }
 
 // showWaiting is GET /waiting.
 func (b *Browser) showWaiting(c echo.Context) error {
-	return b.wholeList(c, "Waiting on others", "/waiting", b.desk.WaitingOnOthers, parts.Empty{Title: "Nothing waits on others", Text: "Requests that you started, or voted on, and that others must decide appear here."})
+	return b.wholeList(c, "Waiting on others", "/waiting", b.desk.WaitingOnOthers, nil, parts.Empty{Title: "Nothing waits on others", Text: "Requests that you started, or voted on, and that others must decide appear here."})
 }
 
 type lister = func(context.Context, identity.Principal) (desk.Page[desk.Approval], error)
 
 // wholeList shows a list that is short enough to be read whole, grouped by
 // how soon it is due.
-func (b *Browser) wholeList(c echo.Context, title, url string, list lister, empty parts.Empty) error {
+func (b *Browser) wholeList(c echo.Context, title, url string, list lister, asked []desk.Question, empty parts.Empty) error {
 	all, err := list(c.Request().Context(), who(c))
 	if err != nil {
 		return err
 	}
 	f := filterOf(c)
-	var fit []desk.Approval
-	for _, a := range all.Items {
-		if f.fits(a) {
-			fit = append(fit, a)
-		}
-	}
+	fit := b.dueRows(those(all.Items, f.fits), those(asked, f.asks), strings.TrimPrefix(url, "/"))
 	page, err := b.frame(c, title)
 	if err != nil {
 		return err
 	}
-	q := parts.Queue{Title: title, URL: url, Search: listSearch(url, f, false, all.Items), Groups: b.dueGroups(fit, strings.TrimPrefix(url, "/"))}
+	q := parts.Queue{Title: title, URL: url, Search: listSearch(url, f, false, all.Items), Groups: dueGroups(fit)}
 	if len(fit) == 0 {
 		q.Empty = &empty
-		if len(all.Items) > 0 {
+		if len(all.Items)+len(asked) > 0 {
 			q.Empty = nothingMatches(url)
 		}
 	}
-	return render(c, http.StatusOK, pages.Inbox(pages.InboxView{Page: page, Queue: q, Overview: b.overview(all.Items)}))
+	return render(c, http.StatusOK, pages.Inbox(pages.InboxView{Page: page, Queue: q, Overview: b.overview(all.Items, asked)}))
 }
 
 func nothingMatches(url string) *parts.Empty {
@@ -95,23 +99,6 @@ func listSearch(url string, f listFilter, withStatus bool, items []desk.Approval
 	return search(url, f.text, "target, person, digest, id", map[string]string{"risk": f.risk, "tool": f.tool, "status": f.status}, filters...)
 }
 
-// dueGroups puts requests under Overdue, Today and Later, keeping their order.
-func (b *Browser) dueGroups(all []desk.Approval, from string) []parts.QueueGroup {
-	groups := []parts.QueueGroup{{Title: "Overdue", Tone: "warn"}, {Title: "Today"}, {Title: "Later"}}
-	for _, a := range all {
-		i := 2
-		switch left := a.DecideBy.Sub(now()); {
-		case a.DecideBy.IsZero():
-		case left <= 0:
-			i = 0
-		case left < 24*time.Hour:
-			i = 1
-		}
-		groups[i].Rows = append(groups[i].Rows, b.queueRow(a, from))
-	}
-	return slices.DeleteFunc(groups, func(g parts.QueueGroup) bool { return len(g.Rows) == 0 })
-}
-
 // queueRow is a request in two lines.
 func (b *Browser) queueRow(a desk.Approval, from string) parts.QueueRow {
 	row := parts.QueueRow{ID: a.ID, URL: withQuery(address("/approvals/", a.ID), "from", from), Risk: a.Risk, Title: heading(a), By: byName(a.Initiator.Name, a.OnBehalfOf), Progress: progress(a.Groups)}
@@ -126,11 +113,7 @@ func (b *Browser) queueRow(a desk.Approval, from string) parts.QueueRow {
 		return row
 	}
 	if !a.DecideBy.IsZero() {
-		left := a.DecideBy.Sub(now())
-		row.LeftTime, row.Left, row.Urgent = b.at(a.DecideBy), parts.Distance(left)+" left", left < time.Hour
-		if left <= 0 {
-			row.Left = parts.Distance(-left) + " overdue"
-		}
+		b.until(&row, a.DecideBy)
 	}
 	if a.Eligible.DeadEnd != "" {
 		row.Tags = append(row.Tags, "nobody can complete it")
@@ -158,8 +141,11 @@ func progress(groups []desk.Group) string {
 	return fmt.Sprintf("%d of %d", have, need)
 }
 
-func (b *Browser) overview(all []desk.Approval) []parts.Fact {
+func (b *Browser) overview(all []desk.Approval, asked []desk.Question) []parts.Fact {
 	facts := []parts.Fact{{Name: "Waiting", Text: plural(len(all), "request")}}
+	if len(asked) > 0 {
+		facts = append(facts, parts.Fact{Name: "Asked", Text: plural(len(asked), "question")})
+	}
 	for _, a := range all {
 		if !a.DecideBy.IsZero() {
 			return append(facts, parts.Fact{Name: "Next deadline", Time: b.at(a.DecideBy)})

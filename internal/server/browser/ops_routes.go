@@ -11,6 +11,8 @@ func (b *Browser) operatorRoutes(g *echo.Group) {
 	g.GET("/runs/:id/checkpoints/:version", b.showCheckpoint)
 	g.POST("/runs/:id/resume", b.resumeRun)
 	g.POST("/runs/:id/cancel", b.cancelRun)
+	g.GET("/runs/:id/answers", backToRun)
+	g.POST("/runs/:id/answers", b.answer)
 	g.GET("/attention", b.showAttention)
 	g.GET("/effects/:id", b.showEffect)
 	g.POST("/effects/:id/ask", b.askTarget)

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -20,10 +21,19 @@ import (
 )
 
 // showRun is GET /runs/{id}.
-func (b *Browser) showRun(c echo.Context) error { return b.runPage(c, http.StatusOK, "", "") }
+func (b *Browser) showRun(c echo.Context) error { return b.runPage(c, http.StatusOK, refused{}) }
 
-// runPage shows a run; reason and fault are of a cancel form that was refused.
-func (b *Browser) runPage(c echo.Context, code int, reason, fault string) error {
+// refused is a form of a run's page that was refused, with what was typed.
+type refused struct {
+	reason, fault string // of the cancel form
+
+	question string // anchor of the question that was answered
+	answer   *problem.Error
+	typed    json.RawMessage
+}
+
+// runPage shows a run.
+func (b *Browser) runPage(c echo.Context, code int, r refused) error {
 	story, err := b.runStory(c)
 	if err != nil {
 		return err
@@ -35,19 +45,25 @@ func (b *Browser) runPage(c echo.Context, code int, reason, fault string) error 
 	v := b.runView(story)
 	v.Page = page
 	v.Actions = runActions(story.run, desk.May(who(c), "operate") || story.run.Initiator == string(who(c).Person))
-	v.Actions.Reason, v.Actions.Error = reason, fault
+	v.Actions.Reason, v.Actions.Error = r.reason, r.fault
+	for _, q := range story.questions {
+		if a := b.asking(c, q, r); a != nil {
+			v.Asking = append(v.Asking, *a)
+		}
+	}
 	return render(c, code, pages.Run(v))
 }
 
 // story is a run with everything that belongs to it.
 type story struct {
-	run      engine.Run
-	steps    []engine.Step
-	effects  []engine.Effect
-	points   []engine.Checkpoint
-	requests []desk.Approval
-	entries  []audit.Entry
-	plan     desk.WorkflowPlan
+	run       engine.Run
+	steps     []engine.Step
+	effects   []engine.Effect
+	points    []engine.Checkpoint
+	requests  []desk.Approval
+	entries   []audit.Entry
+	questions []desk.Question
+	plan      desk.WorkflowPlan
 }
 
 func (b *Browser) runStory(c echo.Context) (s story, err error) {
@@ -65,6 +81,7 @@ func (b *Browser) runStory(c echo.Context) (s story, err error) {
 		func(ctx context.Context) error {
 			return items(&s.entries)(b.desk.Entries(ctx, p, desk.EntryQuery{Run: string(s.run.ID)}))
 		},
+		func(ctx context.Context) error { return items(&s.questions)(b.desk.RunQuestions(ctx, p, ref)) },
 		func(ctx context.Context) error {
 			s.plan, err = b.desk.WorkflowPlan(ctx, p, s.run.WorkflowDigest)
 			return err
@@ -97,7 +114,9 @@ func (b *Browser) runView(s story) pages.RunView {
 		v.Error = runError(r)
 	}
 	for _, t := range s.steps {
-		v.Steps = append(v.Steps, b.runStep(t, stepTitle(s.plan, t.Path)))
+		step := b.runStep(t, stepTitle(s.plan, t.Path))
+		step.Note = questionNote(s.questions, t)
+		v.Steps = append(v.Steps, step)
 	}
 	for _, e := range s.effects {
 		v.Effects = append(v.Effects, b.effectRow(e))
@@ -120,6 +139,8 @@ func (b *Browser) waiting(w engine.Waiting) pages.Waiting {
 	switch {
 	case w.Kind == engine.WaitApproval && w.Subject != "":
 		v.Title, v.Next = "Approval of "+w.Path, &parts.Link{Text: "Open the request", URL: address("/approvals/", w.Subject)}
+	case w.Kind == engine.WaitInput:
+		v.Title = "An answer at " + w.Path
 	case w.Kind == engine.WaitPerson && id.Valid("eff_", w.Subject):
 		v.Next = &parts.Link{Text: "Say what happened", URL: address("/effects/", w.Subject)}
 	}
@@ -233,7 +254,7 @@ func (b *Browser) cancelRun(c echo.Context) error {
 	_, err := b.desk.Cancel(c.Request().Context(), who(c), c.Param("id"), reason)
 	if p := problem.From(err); p != nil {
 		if p.Kind == problem.Invalid {
-			return b.runPage(c, edge.Status(p), reason, faultAt(p, "/reason"))
+			return b.runPage(c, edge.Status(p), refused{reason: reason, fault: faultAt(p, "/reason")})
 		}
 		return err
 	}

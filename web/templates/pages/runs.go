@@ -39,6 +39,7 @@ type RunView struct {
 	Workflow parts.Link
 	Version  int64
 	Waiting  []Waiting
+	Asking   []Asking
 	Error    *parts.Notice // why it failed or is blocked, and what to do
 	Actions  RunActions
 	Map      parts.Map

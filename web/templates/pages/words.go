@@ -35,6 +35,14 @@ func revisionAttributes(r Revision, all []Revision, shown int) templ.Attributes 
 	return a
 }
 
+// keeps has the tab keep what is typed until it is sent, where it may.
+func keeps(a Asking) templ.Attributes {
+	if !a.Keep {
+		return nil
+	}
+	return templ.Attributes{"data-draft": "answer"}
+}
+
 func stepAnchor(s RunStep) templ.Attributes {
 	if s.Anchor == "" {
 		return nil
