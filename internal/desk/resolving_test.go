@@ -222,3 +222,40 @@ func TestResolve_Critical_ManyAtOnce_OneOfEachCounts(t *testing.T) {
 		t.Errorf("%d statements were the second, want 1", second)
 	}
 }
+
+// A person with the database file cannot say it for another: what the log does
+// not prove nobody said.
+func TestResolve_Critical_StatementAddedOrChangedInTheDatabase_DoesNotCount(t *testing.T) {
+	for name, c := range map[string]struct {
+		first  func(w *world, e engine.Effect)
+		change string
+	}{
+		"a row added": {func(*world, engine.Effect) {}, `INSERT INTO statement (tenant, effect, nr, attempt, turn, person, name, outcome, evidence, entry, at)
+			SELECT 'default', e.id, 1, e.attempts, 1, p.id, p.name, 'give_up', 'Seen.', (SELECT id FROM audit_entry LIMIT 1), 1 FROM effect e, person p WHERE p.name = 'Ana'`},
+		"another outcome": {func(w *world, e engine.Effect) {
+			_, err := w.resolve("ana", e, engine.DidNotStop, "")
+			w.must(err)
+		}, `UPDATE statement SET outcome = 'give_up'`},
+		"another try": {func(w *world, e engine.Effect) {
+			_, err := w.resolve("ana", e, engine.GiveUp, "")
+			w.must(err)
+		}, `UPDATE effect SET attempts = 2; UPDATE statement SET attempt = 2`},
+		"another person": {func(w *world, e engine.Effect) {
+			_, err := w.resolve("chloe", e, engine.GiveUp, "")
+			w.must(err)
+		}, `UPDATE statement SET person = (SELECT id FROM person WHERE name = 'Ana'), name = 'Ana'`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			_, e := w.unknown("critical")
+			c.first(w, e)
+			w.tamper(strings.Split(c.change, "; ")...)
+			now, err := w.resolve("chloe", e, engine.GiveUp, "")
+			w.must(err)
+			if now.Status != engine.Unknown || len(now.Statements) != 1 || now.Statements[0].Person.Name != "Chloe" {
+				t.Errorf("Chloe alone made it %s, of %s", now.Status, asJSON(t, now.Statements))
+			}
+		})
+	}
+}

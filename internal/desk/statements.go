@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"countersign/internal/approvals"
 	"countersign/internal/audit"
+	"countersign/internal/canon"
 	"countersign/internal/engine"
+	"countersign/internal/id"
 	"countersign/internal/identity"
 	"countersign/internal/problem"
 	"countersign/internal/store"
@@ -27,7 +31,8 @@ type Statement struct {
 	Receipt  json.RawMessage `json:"receipt,omitempty"`
 	At       time.Time       `json:"at"`
 
-	turn int
+	turn  int
+	entry id.Entry // of the audit log
 }
 
 // EffectView is a ledger row with who has to say what happened, and who did.
@@ -38,34 +43,75 @@ type EffectView struct {
 	Said       string      `json:"said,omitempty"`    // how far that is, and who is missing, in words
 }
 
-const sqlStatements = `SELECT turn, person, name, outcome, evidence, receipt, at FROM statement
+const sqlStatements = `SELECT turn, person, name, outcome, evidence, receipt, entry, at FROM statement
 	WHERE tenant = $1 AND effect = $2 AND attempt = $3 ORDER BY nr`
 
 // statements are those that stand on the last try of the effect: the newest
-// of turn 1, and the one of turn 2 that agreed with it.
-func statements(ctx context.Context, q store.Querier, e engine.Effect) ([]Statement, error) {
-	rows, err := q.Query(ctx, sqlStatements, e.Tenant, string(e.ID), e.Attempts)
+// of turn 1, and the one of turn 2 that agreed with it. What the audit log does
+// not prove nobody said.
+func (d *Desk) statements(ctx context.Context, q store.Querier, e engine.Effect) ([]Statement, error) {
+	stored, err := storedStatements(ctx, q, e)
 	if err != nil {
-		return nil, fmt.Errorf("read statements: %w", err)
+		return nil, err
 	}
-	defer rows.Close()
 	out := []Statement{}
-	for rows.Next() {
-		var s Statement
-		var receipt *string
-		var at int64
-		if err := rows.Scan(&s.turn, &s.Person.ID, &s.Person.Name, &s.Outcome, &s.Evidence, &receipt, &at); err != nil {
-			return nil, fmt.Errorf("read statements: %w", err)
-		}
-		if s.At = store.FromMicros(at); receipt != nil {
-			s.Receipt = json.RawMessage(*receipt)
+	for _, s := range stored {
+		if why := d.unsaid(ctx, q, e, s); why != "" {
+			d.logger.Error("a stored statement does not hold", "effect", e.ID, "person", s.Person.ID, "why", why)
+			continue
 		}
 		if s.turn == 1 {
 			out = out[:0]
 		}
 		out = append(out, s)
 	}
+	return out, nil
+}
+
+func storedStatements(ctx context.Context, q store.Querier, e engine.Effect) (out []Statement, err error) {
+	rows, err := q.Query(ctx, sqlStatements, e.Tenant, string(e.ID), e.Attempts)
+	if err != nil {
+		return nil, fmt.Errorf("read statements: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var s Statement
+		var receipt *string
+		var at int64
+		if err := rows.Scan(&s.turn, &s.Person.ID, &s.Person.Name, &s.Outcome, &s.Evidence, &receipt, &s.entry, &at); err != nil {
+			return nil, fmt.Errorf("read statements: %w", err)
+		}
+		if s.At = store.FromMicros(at); receipt != nil {
+			s.Receipt = json.RawMessage(*receipt)
+		}
+		out = append(out, s)
+	}
 	return out, rows.Err()
+}
+
+// unsaid returns why the audit log does not prove that the person said this of
+// the effect, or "".
+func (d *Desk) unsaid(ctx context.Context, q store.Querier, e engine.Effect, s Statement) string {
+	logged, err := d.log.Proven(ctx, q, e.Tenant, s.entry)
+	if err != nil {
+		return err.Error()
+	}
+	about := s.logged(e)
+	if logged.Action != about.Action || logged.Subject != about.Subject || logged.Outcome != about.Outcome || logged.Actor.ID != s.Person.ID ||
+		!logged.Time.Equal(s.At) || !maps.Equal(logged.Authority, about.Authority) {
+		return "its audit entry is about something else"
+	}
+	return ""
+}
+
+// logged is what the audit entry of a statement says.
+func (s Statement) logged(e engine.Effect) audit.Entry {
+	about := map[string]string{"attempt": strconv.Itoa(e.Attempts)}
+	if len(s.Receipt) > 0 {
+		about["receipt_digest"] = canon.Digest(s.Receipt)
+	}
+	return audit.Entry{Action: "effect.stated", Subject: string(e.ID), Run: e.Run, Digest: e.Digest,
+		Outcome: fmt.Sprintf("%s, %d of 2", s.Outcome, s.turn), Authority: about, Payload: payload(s)}
 }
 
 const sqlState = `INSERT INTO statement (tenant, effect, nr, attempt, turn, person, name, outcome, evidence, receipt, entry, at)
@@ -73,8 +119,7 @@ const sqlState = `INSERT INTO statement (tenant, effect, nr, attempt, turn, pers
 
 // state keeps one person's statement with its audit entry.
 func (d *Desk) state(ctx context.Context, tx *store.Tx, p identity.Principal, e engine.Effect, s Statement) error {
-	entry, err := d.log.Append(ctx, tx, d.entry(p, audit.Entry{Action: "effect.stated", Subject: string(e.ID), Run: e.Run, Digest: e.Digest,
-		Outcome: fmt.Sprintf("%s, %d of 2", s.Outcome, s.turn), Payload: payload(s)}))
+	entry, err := d.log.Append(ctx, tx, d.entry(p, s.logged(e)))
 	if err != nil {
 		return err
 	}
@@ -116,7 +161,7 @@ func (d *Desk) agreed(p identity.Principal, s Statement) func(context.Context, *
 
 // firstSaid is the statement that waits for a second person, if one does.
 func (d *Desk) firstSaid(ctx context.Context, q store.Querier, e engine.Effect) (*Statement, error) {
-	said, err := statements(ctx, q, e)
+	said, err := d.statements(ctx, q, e)
 	if err != nil || len(said) != 1 {
 		return nil, err
 	}
@@ -156,7 +201,7 @@ func (d *Desk) effectView(ctx context.Context, q store.Querier, e engine.Effect)
 		return v, err
 	}
 	v.Needed = 2
-	if v.Statements, err = statements(ctx, q, e); err != nil || e.Status != engine.Unknown {
+	if v.Statements, err = d.statements(ctx, q, e); err != nil || e.Status != engine.Unknown {
 		return v, err
 	}
 	v.Said, err = d.said(ctx, q, e)
