@@ -50,6 +50,18 @@ func Of(v any) (Commitment, bool) {
 // err on the side of yes.
 func In(doc json.RawMessage) bool { return strings.Contains(string(doc), Mark) }
 
+// within are the commitments of a leaf, or inside of a text.
+func within(leaf any) (all []Commitment) {
+	if c, ok := Of(leaf); ok {
+		return []Commitment{c}
+	}
+	text, _ := leaf.(string)
+	for _, m := range inText.FindAllStringSubmatch(text, -1) {
+		all = append(all, Commitment(m[1]))
+	}
+	return all
+}
+
 // Place is where in a document a sealed leaf stands.
 type Place struct {
 	Pointer    string
@@ -65,25 +77,48 @@ func Places(v any) (out []Place) {
 }
 
 func each(v any, at string, visit func(at string, c Commitment)) {
-	if c, ok := Of(v); ok {
-		visit(at, c)
+	eachLeaf(v, at, func(at string, v any) {
+		if c, ok := Of(v); ok {
+			visit(at, c)
+		}
+	})
+}
+
+// eachLeaf visits sealed leaves, and whatever is neither object nor list.
+func eachLeaf(v any, at string, visit func(at string, v any)) {
+	if _, ok := Of(v); ok {
+		visit(at, v)
 		return
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		for k, x := range v {
-			each(x, canon.Join(at, k), visit)
+			eachLeaf(x, canon.Join(at, k), visit)
 		}
 	case []any:
 		for i, x := range v {
-			each(x, canon.Join(at, strconv.Itoa(i)), visit)
+			eachLeaf(x, canon.Join(at, strconv.Itoa(i)), visit)
 		}
+	default:
+		visit(at, v)
 	}
 }
 
-// Forged finds the form's key in a decoded document from outside, where it is
-// not allowed: at which pointer.
+// Forged finds the form's key, or a text that has the form inside, in a decoded
+// document from outside, where it is not allowed: at which pointer.
 func Forged(v any) (pointer string, found bool) { return forged(v, "") }
+
+// Foreign finds a sealed leaf in a decoded document, also inside of a text, that
+// own does not have: at which pointer.
+func Foreign(v any, own json.RawMessage) (pointer string, found bool) {
+	eachLeaf(v, "", func(at string, v any) {
+		if !slices.ContainsFunc(within(v), func(c Commitment) bool { return !strings.Contains(string(own), string(c)) }) {
+			return
+		}
+		pointer, found = at, true
+	})
+	return pointer, found
+}
 
 func forged(v any, at string) (string, bool) {
 	switch v := v.(type) {
@@ -102,6 +137,8 @@ func forged(v any, at string) (string, bool) {
 				return p, true
 			}
 		}
+	case string:
+		return at, inText.MatchString(v)
 	}
 	return "", false
 }

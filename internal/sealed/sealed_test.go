@@ -72,12 +72,25 @@ func TestReplace_FailsWhereAValueCannotBeHad(t *testing.T) {
 }
 
 func TestForged_FindsTheKeyAnywhere(t *testing.T) {
-	for doc, want := range map[string]string{`{"a":[0,{"$commit":7}]}`: "/a/1", `{"$commit":"x","y":1}`: ""} {
+	for doc, want := range map[string]string{`{"a":[0,{"$commit":7}]}`: "/a/1", `{"$commit":"x","y":1}`: "",
+		`{"a":["see {\"$commit\":\"` + string(one) + `\"}"]}`: "/a/0"} {
 		if at, found := sealed.Forged(decoded(t, doc)); !found || at != want {
 			t.Errorf("%s: %q, %v", doc, at, found)
 		}
 	}
 	if _, found := sealed.Forged(decoded(t, `{"a":"$commit"}`)); found {
 		t.Error("a text that says $commit was refused")
+	}
+}
+
+func TestForeign_FindsWhatTheOwnDocumentDoesNotHave(t *testing.T) {
+	own := json.RawMessage(`{"card":{"$commit":"` + string(one) + `"}}`)
+	for doc, want := range map[string]string{`{"a":[0,{"$commit":"` + string(two) + `"}]}`: "/a/1", `{"a":"see {\"$commit\":\"` + string(two) + `\"}"}`: "/a"} {
+		if at, found := sealed.Foreign(decoded(t, doc), own); !found || at != want {
+			t.Errorf("%s: %q, %v", doc, at, found)
+		}
+	}
+	if at, found := sealed.Foreign(decoded(t, `{"a":{"$commit":"`+string(one)+`"},"b":"of {\"$commit\":\"`+string(one)+`\"}","c":{"$commit":7}}`), own); found {
+		t.Errorf("its own at %q was refused", at)
 	}
 }

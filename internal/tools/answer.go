@@ -55,7 +55,7 @@ func parseBody(b []byte, m *mask) any {
 			return m.value(v) // a secret inside JSON inside a string
 		}
 	}
-	return strings.ToValidUTF8(string(b), "�")
+	return m.words(strings.ToValidUTF8(string(b), "�"))
 }
 
 // receipt keeps the beginning of a body and the digest of what came.
@@ -64,7 +64,7 @@ func receipt(status int, raw, shown []byte, cut bool, at time.Time, m *mask) Rec
 	if len(raw) == 0 {
 		return r
 	}
-	if bytes.Equal(raw, shown) { // else the digest would help in guessing what is masked
+	if bytes.Equal(raw, shown) && len(m.alone) == 0 { // else the digest would help in guessing what is masked, or short
 		r.BodyDigest = digestOf(raw)
 	}
 	if len(shown) <= ReceiptBytes && !cut {
@@ -75,7 +75,7 @@ func receipt(status int, raw, shown []byte, cut bool, at time.Time, m *mask) Rec
 	}
 	r.Incomplete = true
 	for n := min(len(shown), ReceiptBytes-2); ; n /= 2 { // escapes can make text longer
-		c, err := canon.Marshal(strings.ToValidUTF8(string(shown[:n]), "�"))
+		c, err := canon.Marshal(m.words(strings.ToValidUTF8(string(shown[:n]), "�")))
 		if err != nil || len(c) <= ReceiptBytes {
 			r.Body = c
 			return r
@@ -87,7 +87,7 @@ func receipt(status int, raw, shown []byte, cut bool, at time.Time, m *mask) Rec
 func (t *Tool) execAnswer(e ended, text bool, m *mask, in map[string]any, at time.Time) answer {
 	out, errs := m.bytes(e.stdout, e.cut), m.bytes(e.stderr, e.cut)
 	a := answer{class: ClassPermanent, cut: e.cut, over: e.cut, receipt: receipt(e.exit, e.stdout, out, e.cut, at, m)}
-	if said := tail(errs); said != "" {
+	if said := tail(errs); said != "" && len(t.SensitiveOutput) == 0 {
 		a.receipt.Headers = map[string]string{"stderr": said}
 		a.what = ": " + said
 	}

@@ -47,7 +47,16 @@ type verdict struct {
 	notes                []string // conditions that could not be evaluated
 }
 
-func (j judgeCode) judge(ctx context.Context, vars map[string]any) verdict {
+// unread says that an expression over an answer could not be evaluated; why only
+// where the answer holds nothing sensitive, because why may repeat it.
+func (t *Tool) unread(name string, err error) string {
+	if len(t.SensitiveOutput) > 0 {
+		return name + " could not be evaluated"
+	}
+	return fmt.Sprintf("%s could not be evaluated (%v)", name, err)
+}
+
+func (t *Tool) judge(ctx context.Context, j judgeCode, vars map[string]any) verdict {
 	var v verdict
 	holds := func(name string, c *expr.Condition) bool {
 		if c == nil {
@@ -55,7 +64,7 @@ func (j judgeCode) judge(ctx context.Context, vars map[string]any) verdict {
 		}
 		yes, err := c.Eval(ctx, vars)
 		if err != nil {
-			v.notes = append(v.notes, fmt.Sprintf("%s could not be evaluated (%v)", name, err))
+			v.notes = append(v.notes, t.unread(name, err))
 		}
 		return yes && err == nil
 	}
@@ -75,7 +84,7 @@ func (t *Tool) conclude(ctx context.Context, j judgeCode, a answer) Outcome {
 	if a.broken != "" {
 		return o.as(t.unproved(), t.unprovedClass(), a.broken)
 	}
-	v := j.judge(ctx, a.vars)
+	v := t.judge(ctx, j, a.vars)
 	said := 0
 	for _, yes := range []bool{v.ok, v.notDone, v.refused} {
 		if yes {
@@ -123,7 +132,7 @@ func (t *Tool) confirm(ctx context.Context, o Outcome, returns *expr.Value, a an
 	if returns != nil {
 		v, err := returns.Eval(ctx, a.vars)
 		if err != nil {
-			trouble = fmt.Sprintf("returns could not be evaluated (%v)", err)
+			trouble = t.unread("returns", err)
 		} else {
 			out = v
 		}
@@ -131,15 +140,15 @@ func (t *Tool) confirm(ctx context.Context, o Outcome, returns *expr.Value, a an
 	if trouble == "" && a.cut && returns == nil {
 		trouble = "the answer is not all there"
 	}
-	if at, forged := sealed.Forged(out); forged && trouble == "" {
-		out, trouble = nil, fmt.Sprintf("its output has the name %q at %q, which is kept for sealed values", sealed.Mark, at)
+	own, err := canon.Marshal(a.vars["params"])
+	if at, found := sealed.Foreign(out, own); err != nil || found {
+		out, trouble = nil, fmt.Sprintf("its output has at %q the form %q, which is kept for sealed values", at, sealed.Mark)
 	}
 	if trouble == "" && t.code.output != nil {
 		if err := t.code.output.Validate(out); err != nil {
 			trouble = "the output does not fit its schema: " + problem.From(err).Error()
 		}
 	}
-	var err error
 	if o.Output, err = canon.Marshal(out); err != nil {
 		o.Output, trouble = json.RawMessage("null"), fmt.Sprintf("the output is not JSON (%v)", err)
 	}

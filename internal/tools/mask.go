@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"countersign/internal/canon"
 )
@@ -20,7 +22,7 @@ const secretBytesMin = 4
 // mask knows the secrets of one sending, in every form they may come back in.
 type mask struct {
 	needles [][]byte
-	alone   []string // sensitive values, hidden where they are the whole of a text or number
+	alone   []string // sensitive values, hidden where they are the whole of a text or number, or a word
 }
 
 func (m *mask) add(secret string) {
@@ -61,7 +63,43 @@ func (m *mask) bytes(b []byte, cut bool) []byte {
 	return b
 }
 
-func (m *mask) text(s string) string { return string(m.bytes([]byte(s), false)) }
+func (m *mask) text(s string) string { return m.words(string(m.bytes([]byte(s), false))) }
+
+// words replaces what is too short to be hidden inside of others where no letter
+// or digit is beside it.
+func (m *mask) words(s string) string {
+	for _, short := range m.alone {
+		if len(short) < secretBytesMin {
+			s = replaceWord(s, short)
+		}
+	}
+	return s
+}
+
+func replaceWord(s, word string) string {
+	var b strings.Builder
+	for rest, before := s, rune(0); ; {
+		i := strings.Index(rest, word)
+		if i < 0 {
+			b.WriteString(rest)
+			return b.String()
+		}
+		if r, n := utf8.DecodeLastRuneInString(rest[:i]); n > 0 {
+			before = r
+		}
+		after, _ := utf8.DecodeRuneInString(rest[i+len(word):])
+		b.WriteString(rest[:i])
+		if inWord(before) || inWord(after) {
+			b.WriteString(word)
+		} else {
+			b.WriteString(masked)
+		}
+		before, _ = utf8.DecodeLastRuneInString(word)
+		rest = rest[i+len(word):]
+	}
+}
+
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // value masks every string of a decoded JSON value.
 func (m *mask) value(v any) any {

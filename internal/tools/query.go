@@ -77,11 +77,11 @@ func (w *World) queryTarget(ctx context.Context, t *Tool, s Sending) Answer {
 	if err != nil {
 		return w.unknown(q, Outcome{}, err.Error())
 	}
-	o := Outcome{Receipt: a.receipt, RetryAfter: a.retry}
+	o := Outcome{Receipt: t.withheld(a.receipt), RetryAfter: a.retry}
 	if a.broken != "" {
 		return w.unknown(q, o, a.broken)
 	}
-	if v := j.judge(ctx, a.vars); !v.ok {
+	if v := t.judge(ctx, j, a.vars); !v.ok {
 		return w.unknown(q, o, v.explain(a.what+", which is not an answer to the question"))
 	}
 	return w.weigh(ctx, t, s, q, a)
@@ -89,12 +89,12 @@ func (w *World) queryTarget(ctx context.Context, t *Tool, s Sending) Answer {
 
 // weigh decides by happened and did_not.
 func (w *World) weigh(ctx context.Context, t *Tool, s Sending, q question, a answer) Answer {
-	c, o := t.code.reconcile, Outcome{Receipt: a.receipt}
+	c, o := t.code.reconcile, Outcome{Receipt: t.withheld(a.receipt)}
 	happened, err1 := c.happened.Eval(ctx, a.vars)
 	didNot, err2 := c.didNot.Eval(ctx, a.vars)
 	switch {
 	case err1 != nil || err2 != nil:
-		return w.unknown(q, o, fmt.Sprintf("the answer could not be read: %v", errors.Join(err1, err2)))
+		return w.unknown(q, o, t.unread("the answer", errors.Join(err1, err2)))
 	case happened && didNot:
 		return w.unknown(q, o, "the answer says both that it happened and that it did not")
 	case happened:

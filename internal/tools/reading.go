@@ -61,7 +61,7 @@ func (w *World) reading(ctx context.Context, t *Tool, c *readingCode, s Sending)
 	case a.cut:
 		return w.unread(errors.New(a.what + ", but the answer is not all there"))
 	}
-	if v := c.http.judge.judge(ctx, a.vars); !v.ok {
+	if v := t.judge(ctx, c.http.judge, a.vars); !v.ok {
 		return w.unread(errors.New(v.explain(a.what)))
 	}
 	return w.judgeReading(ctx, c, a)

@@ -131,8 +131,8 @@ func (p Parts) reveal(value func(sealed.Commitment) (any, error), escape func(be
 }
 
 // learn adds a sensitive value to what is masked: its leaves where they stand
-// alone, and where they are long enough not to hide ordinary text, inside of
-// others too.
+// alone or as a word, and where they are long enough not to hide ordinary text,
+// inside of others too.
 func (m *mask) learn(v any) {
 	switch v := v.(type) {
 	case nil, bool: // say nothing by themselves
@@ -156,13 +156,24 @@ func (m *mask) learn(v any) {
 	}
 }
 
+// withheld is a receipt without what the target said, where that may be
+// sensitive and no output tells which part of it is.
+func (t *Tool) withheld(r Receipt) Receipt {
+	if len(t.SensitiveOutput) > 0 && len(r.Body) > 0 {
+		r.Body, r.BodyDigest, r.Incomplete = nil, "", true
+	}
+	return r
+}
+
 // hideOutput masks in a receipt what the tool says is sensitive in its output.
 func (t *Tool) hideOutput(o *Outcome) {
-	if len(t.SensitiveOutput) == 0 || len(o.Output) == 0 {
+	if len(t.SensitiveOutput) == 0 {
 		return
 	}
 	v, err := canon.Value(o.Output)
-	if err != nil {
+	if o.Status != Confirmed || o.Class != "" || err != nil {
+		o.Receipt, o.ExternalRef = t.withheld(o.Receipt), ""
+		o.Receipt.ExternalRef = ""
 		return
 	}
 	m := &mask{}
@@ -174,6 +185,7 @@ func (t *Tool) hideOutput(o *Outcome) {
 		}
 	}
 	o.Receipt, o.Message, o.ExternalRef = o.Receipt.masked(m), m.text(o.Message), m.text(o.ExternalRef)
+	o.Receipt.BodyDigest = "" // of a body with a short value in it, it can be guessed
 }
 
 func (r Receipt) masked(m *mask) Receipt {

@@ -190,3 +190,77 @@ func TestReceipt_NoDigestOverWhatIsMasked(t *testing.T) {
 		t.Error("an ordinary answer has no digest")
 	}
 }
+
+// An answer that proves nothing, or whose output cannot be made, keeps no
+// sensitive output either: where it stands is not known then.
+func TestHideOutput_WithoutAnOutput_KeepsNoBody(t *testing.T) {
+	src := edited(t, refundYAML, "\neditable:", "\nsensitive_output: [/pin]\nreturns: {id: \"${body.id}\", state: \"${body.state}\", pin: \"${body.data.pin}\"}\neditable:")
+	for name, c := range map[string]struct {
+		status int
+		body   string
+	}{
+		"refused by its status":   {422, `{"error":"pin 8264 of re_1 is used","data":{"pin":"8264"}}`},
+		"proving nothing":         {500, `{"data":{"pin":"8264"}}`},
+		"not in the form it said": {201, `{"id":"re_1","data":{"pin":"8264"}}`},
+		"no JSON":                 {500, `the pin 8264 is used`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := send(t, world(t), compile(t, src), answering(t, c.status, c.body), refundParams)
+			if kept := string(o.Receipt.Body) + o.Message; strings.Contains(kept, "8264") {
+				t.Errorf("the receipt of %s keeps the value: %s", o.Status, kept)
+			}
+			if !o.Receipt.Incomplete {
+				t.Error("the receipt does not say that it is not all there")
+			}
+		})
+	}
+}
+
+// What is short is hidden where it stands as a word, not inside of others.
+func TestSend_ShortSealedValueEchoedInAText_IsHidden(t *testing.T) {
+	src := edited(t, refundYAML, `body: {order: "${params.order_id}", amount: "${params.amount}", note: "${params.note}", pass: "p-${secret.BODY}"}`, `body: {cvv: "${params.note}"}`)
+	tool, w := compile(t, src), world(t)
+	params := sealedNote()
+	for body, kept := range map[string]string{
+		`{"id":"re_1","state":"done","said":"CVV 123 is not that of 4123 5"}`: `CVV *** is not that of 4123 5`,
+		`the code 123, of card 41235`:                                         `the code ***, of card 41235`,
+	} {
+		cfg := answering(t, 201, body)
+		f, err := tool.Freeze(params, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := w.Send(t.Context(), tool, f, Sending{Key: "k1", Effect: "eff_1", Attempt: 1, Params: params, Config: cfg,
+			Open: func(context.Context, sealed.Commitment) (any, error) { return "123", nil }})
+		if got := string(o.Receipt.Body); !strings.Contains(got, kept) {
+			t.Errorf("the receipt keeps %s, want %s", got, kept)
+		}
+	}
+}
+
+// A target's answer cannot name a sealed value that the request did not have.
+func TestSend_OutputWithAForgedCommitment_IsNotUsed(t *testing.T) {
+	for name, c := range map[string]struct {
+		state string
+		fits  bool
+	}{
+		"a leaf":               {`{"$commit":"` + string(noteSeal) + `"}`, false},
+		"inside a text":        {`"see {\"$commit\":\"` + string(noteSeal) + `\"}"`, false},
+		"one of the request's": {`"done"`, true},
+	} {
+		src := edited(t, refundYAML, "\neditable:", "\nreturns: {id: \"${body.id}\", state: \"${body.state}\", note: \"${params.note}\"}\neditable:")
+		tool, w := compile(t, src), world(t)
+		cfg, params := answering(t, 201, `{"id":"re_1","state":`+c.state+`}`), prepared(t, tool, refundParams)
+		if c.fits {
+			params = sealedNote()
+		}
+		f, err := tool.Freeze(params, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := w.Send(t.Context(), tool, f, Sending{Key: "k1", Effect: "eff_1", Attempt: 1, Params: params, Config: cfg, Open: opensNote})
+		if o.Status != Confirmed || (o.Code == "") != c.fits || sealed.In(o.Output) != c.fits {
+			t.Errorf("%s: %+v, output %s", name, o, o.Output)
+		}
+	}
+}
