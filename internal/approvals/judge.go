@@ -23,6 +23,7 @@ type Facts struct {
 	OnBehalfOf     string
 	InitiatorRoles []string
 	Now            time.Time // gives hour and weekday, in UTC
+	Opened         bool      // Params has sensitive values in place: no reason repeats one
 }
 
 // conditionNames are the variables of a condition. hour is 0 to 23 and
@@ -90,7 +91,7 @@ func (p *Policy) Judge(ctx context.Context, f Facts) Verdict {
 		matched, err := r.when.Eval(ctx, vars)
 		switch {
 		case err != nil:
-			v.Trace = append(v.Trace, RuleTrace{r.name, false, "could not be evaluated: " + reasonOf(err)})
+			v.Trace = append(v.Trace, RuleTrace{r.name, false, "could not be evaluated" + f.reasonOf(err)})
 			return p.errored(v, r).reached(p.rules[i+1:])
 		case matched:
 			v.Trace = append(v.Trace, RuleTrace{r.name, true, r.when.Source()})
@@ -129,9 +130,12 @@ func (v Verdict) reached(rest []rule) Verdict {
 	return v
 }
 
-func reasonOf(err error) string {
-	if p, ok := err.(*problem.Error); ok {
-		return p.Message
+func (f Facts) reasonOf(err error) string {
+	if f.Opened {
+		return "; why is not said, because it may repeat a sensitive value"
 	}
-	return err.Error()
+	if p, ok := err.(*problem.Error); ok {
+		return ": " + p.Message
+	}
+	return ": " + err.Error()
 }

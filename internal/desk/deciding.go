@@ -35,6 +35,9 @@ func (d *Desk) decide(ctx context.Context, p identity.Principal, ref string, in 
 	if err := d.mayDecide(p); err != nil {
 		return out, err
 	}
+	if err := noSeal("/comment", in.Comment); err != nil {
+		return out, err
+	}
 	err = d.db.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if err := d.freshly(ctx, tx, p, ref, in.Verdict); err != nil {
 			return err

@@ -35,15 +35,15 @@ func (d *Desk) edit(ctx context.Context, p identity.Principal, ref string, in Ed
 		return err
 	}
 	return d.db.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if err := e.Keep(ctx, tx); err != nil { // first: the policy judges the values
+			return err
+		}
 		v, policy, err := d.present(ctx, tx, e.request, e.Params, e.Target, tx.Now())
 		if err != nil {
 			return err
 		}
 		key, err := d.engine.KeyFor(ctx, tx, Tenant, e.request.Action, e.Request)
 		if err != nil {
-			return err
-		}
-		if err := e.Keep(ctx, tx); err != nil {
 			return err
 		}
 		editor, err := folk{d.people}.Person(ctx, tx, Tenant, p.Person)
@@ -95,7 +95,15 @@ func (d *Desk) CheckEdit(ctx context.Context, p identity.Principal, ref string, 
 		out.Problem = "the precondition does not hold" + because(e.Precondition.Error)
 	}
 	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
-		v, _, err := d.present(ctx, q, e.request, e.Params, e.Target, d.now())
+		policy, err := d.defs.PolicyInForce(ctx, q, Tenant)
+		if err != nil {
+			return err
+		}
+		f := requestFacts(e.request, e.Params, e.Target)
+		if f.clear, err = e.Opened(ctx, q, e.Params); err != nil {
+			return err
+		}
+		v, err := d.judge(ctx, q, policy, f, d.now())
 		if err != nil {
 			return err
 		}
@@ -115,6 +123,9 @@ type preparedEdit struct {
 // and precondition, outside any transaction.
 func (d *Desk) prepareEdit(ctx context.Context, p identity.Principal, ref string, in Edit) (out preparedEdit, err error) {
 	if err := d.mayDecide(p); err != nil {
+		return out, err
+	}
+	if err := noSeal("/comment", in.Comment); err != nil {
 		return out, err
 	}
 	if len(in.Edits) == 0 {

@@ -11,6 +11,7 @@ import (
 	"countersign/internal/engine"
 	"countersign/internal/id"
 	"countersign/internal/problem"
+	"countersign/internal/sealed"
 	"countersign/internal/store"
 	"countersign/internal/tools"
 )
@@ -130,6 +131,7 @@ type facts struct {
 	toolVersion        int
 	workflow           string
 	params             json.RawMessage
+	clear              json.RawMessage // params with the values in place; none: they are opened
 	initiator          id.Person
 	onBehalfOf         string
 }
@@ -152,14 +154,19 @@ func requestFacts(r approvals.Request, params json.RawMessage, target string) fa
 // person and has no roles.
 func (d *Desk) judge(ctx context.Context, q store.Querier, policy *approvals.Policy, f facts, now time.Time) (approvals.Verdict, error) {
 	var params any
+	opened := false
 	if len(f.params) > 0 {
-		open, err := d.opened(ctx, q, f.tenant, f.run, f.params)
+		open, err := f.clear, error(nil)
+		if open == nil {
+			open, err = d.opened(ctx, q, f.tenant, f.run, f.params)
+		}
 		if err != nil {
 			return approvals.Verdict{}, err
 		}
 		if params, err = canon.Value(open); err != nil {
 			return approvals.Verdict{}, err
 		}
+		opened = sealed.In(f.params)
 	}
 	who, err := folk{d.people}.Person(ctx, q, f.tenant, f.initiator)
 	if err != nil && !problem.HasCode(err, "not_found") {
@@ -167,7 +174,7 @@ func (d *Desk) judge(ctx context.Context, q store.Querier, policy *approvals.Pol
 	}
 	return policy.Judge(ctx, approvals.Facts{
 		Tool: f.tool, ToolVersion: f.toolVersion, Risk: f.risk, Target: f.target, Workflow: f.workflow, Params: params,
-		Initiator: string(f.initiator), InitiatorRoles: who.Roles, OnBehalfOf: f.onBehalfOf, Now: now,
+		Initiator: string(f.initiator), InitiatorRoles: who.Roles, OnBehalfOf: f.onBehalfOf, Now: now, Opened: opened,
 	}), nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"countersign/internal/id"
 	"countersign/internal/identity"
 	"countersign/internal/problem"
+	"countersign/internal/sealed"
 	"countersign/internal/store"
 	"countersign/internal/workflow"
 )
@@ -350,5 +351,15 @@ func words(pointer, text string, charsMax int) (string, error) {
 	if n := len([]rune(text)); n > charsMax {
 		return "", bad.At(pointer, "has %d characters; at most %d", n, charsMax)
 	}
-	return text, nil
+	return text, noSeal(pointer, text)
+}
+
+// noSeal refuses words that name a sealed value: they become feedback and
+// outputs, which a request may be made of.
+func noSeal(pointer string, words any) error {
+	at, forged := sealed.Forged(words)
+	if !forged {
+		return nil
+	}
+	return problem.New(problem.Invalid, "invalid", "Nothing was changed.").At(pointer+at, "%q is kept for sealed values and cannot be given", sealed.Mark)
 }

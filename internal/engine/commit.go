@@ -151,6 +151,9 @@ func tooLarge(size int) *workflow.Failure {
 
 // apply is the transaction of a commit.
 func (s *session) apply(ctx context.Context, tx *store.Tx, c *commit) (Run, error) {
+	if err := s.box.Save(ctx, tx); err != nil { // first: the gate's policy judges the values
+		return s.run, err
+	}
 	if c.with != nil {
 		if err := c.with(ctx, tx); err != nil {
 			return s.run, err
@@ -160,9 +163,6 @@ func (s *session) apply(ctx context.Context, tx *store.Tx, c *commit) (Run, erro
 		if err := s.decide(ctx, tx, c); err != nil {
 			return s.run, err
 		}
-	}
-	if err := s.box.Save(ctx, tx); err != nil {
-		return s.run, err
 	}
 	r, state := s.run, s.state
 	creator := Creator{Driver: s.e.o.Owner, Fence: r.Lease.Fence}

@@ -220,6 +220,15 @@ func (e *Engine) Refreeze(ctx context.Context, tenant string, run id.Run, t *too
 // parameters.
 func (re Refrozen) Keep(ctx context.Context, tx *store.Tx) error { return re.box.Save(ctx, tx) }
 
+// Opened is a document of the run with its sensitive values in place, those
+// too that are not durable yet: for what judges it.
+func (re Refrozen) Opened(ctx context.Context, q store.Querier, doc json.RawMessage) (json.RawMessage, error) {
+	if re.box == nil {
+		return doc, nil
+	}
+	return re.box.Open(ctx, q, doc)
+}
+
 // Refrozen is what a set of parameters becomes.
 type Refrozen struct {
 	Params                  json.RawMessage

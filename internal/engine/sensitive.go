@@ -80,7 +80,7 @@ func (e *Engine) prepared(ctx context.Context, box boxOf, t *tools.Tool, params 
 	var clear json.RawMessage
 	var stood []string
 	err = e.o.DB.View(ctx, func(ctx context.Context, q store.Querier) error {
-		clear, stood, err = b.Open(ctx, q, params)
+		clear, stood, err = b.OpenToSeal(ctx, q, params, t.Sensitive)
 		return err
 	})
 	if err != nil {
@@ -155,7 +155,7 @@ func (e *Engine) clearInput(ctx context.Context, q store.Querier, r Run) (json.R
 	if err != nil {
 		return nil, err
 	}
-	input, _, err := b.Open(ctx, q, r.Input)
+	input, err := b.Open(ctx, q, r.Input)
 	if errors.Is(err, vault.ErrGone) {
 		return nil, nil
 	}

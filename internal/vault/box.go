@@ -146,9 +146,26 @@ func (b *Box) Value(ctx context.Context, q store.Querier, c sealed.Commitment) (
 
 func (b *Box) place(commitment string) string { return place(b.tenant, string(b.run), commitment) }
 
-// Open returns the document with every sealed value in place, and where they
-// stood. It is for what validates, judges or sends; never store it.
-func (b *Box) Open(ctx context.Context, q store.Querier, doc json.RawMessage) (json.RawMessage, []string, error) {
+// Open returns the document with every sealed value in place, also inside of
+// texts. It is for what judges or compares; never store it.
+func (b *Box) Open(ctx context.Context, q store.Querier, doc json.RawMessage) (json.RawMessage, error) {
+	if !sealed.In(doc) {
+		return doc, nil
+	}
+	v, err := canon.Value(doc)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	if v, err = sealed.ReplaceAll(v, b.value(ctx, q)); err != nil {
+		return nil, err
+	}
+	return canon.Marshal(v)
+}
+
+// OpenToSeal returns the document with the sealed values in place that Seal
+// takes in again, and where they stood: those that stand alone, and those inside
+// of texts at the pointers. It is for what validates; never store it.
+func (b *Box) OpenToSeal(ctx context.Context, q store.Querier, doc json.RawMessage, pointers []string) (json.RawMessage, []string, error) {
 	if !sealed.In(doc) {
 		return doc, nil, nil
 	}
@@ -156,16 +173,31 @@ func (b *Box) Open(ctx context.Context, q store.Querier, doc json.RawMessage) (j
 	if err != nil {
 		return nil, nil, fmt.Errorf("open: %w", err)
 	}
-	var pointers []string
+	var stood []string
 	for _, p := range sealed.Places(v) {
-		pointers = append(pointers, p.Pointer)
+		stood = append(stood, p.Pointer)
 	}
-	v, err = sealed.Replace(v, func(c sealed.Commitment) (any, error) { return b.Value(ctx, q, c) })
-	if err != nil {
+	if v, err = sealed.Replace(v, b.value(ctx, q)); err != nil {
 		return nil, nil, err
 	}
+	for _, p := range concrete(v, pointers) {
+		x, ok := canon.Get(v, p)
+		if !ok {
+			continue
+		}
+		if x, err = sealed.ReplaceAll(x, b.value(ctx, q)); err != nil {
+			return nil, nil, err
+		}
+		if v, err = canon.Set(v, p, x); err != nil {
+			return nil, nil, fmt.Errorf("open: %w", err)
+		}
+	}
 	out, err := canon.Marshal(v)
-	return out, pointers, err
+	return out, stood, err
+}
+
+func (b *Box) value(ctx context.Context, q store.Querier) func(sealed.Commitment) (any, error) {
+	return func(c sealed.Commitment) (any, error) { return b.Value(ctx, q, c) }
 }
 
 // Fresh reports whether there is something to save.

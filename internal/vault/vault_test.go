@@ -79,7 +79,7 @@ func (f *fixture) keep(run id.Run, doc string, pointers ...string) json.RawMessa
 func (f *fixture) opened(run id.Run, doc json.RawMessage) (out json.RawMessage, err error) {
 	b := f.box(run)
 	err = f.db.View(f.t.Context(), func(ctx context.Context, q store.Querier) (err error) {
-		out, _, err = b.Open(ctx, q, doc)
+		out, err = b.Open(ctx, q, doc)
 		return err
 	})
 	return out, err
@@ -164,7 +164,7 @@ func TestValue_AlteredInTheDatabase_IsNeverBelieved(t *testing.T) {
 			err := f.db.View(t.Context(), func(ctx context.Context, q store.Querier) error {
 				b, err := f.v.Box(ctx, q, tenant, runA)
 				if err == nil {
-					_, _, err = b.Open(ctx, q, doc)
+					_, err = b.Open(ctx, q, doc)
 				}
 				return err
 			})
