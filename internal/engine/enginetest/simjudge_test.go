@@ -29,6 +29,7 @@ func (s *simulation) settleDown() {
 			open = true
 			s.resolve(run)
 			s.decide(run, engine.Approved)
+			s.answer(run)
 			by := engine.Actor{Kind: engine.ActorEngine, ID: "engine", Name: "engine"}
 			if now.Status == engine.Blocked {
 				by = enginetest.Person
@@ -56,6 +57,9 @@ func (s *simulation) judge() {
 	}
 	for request, verdict := range s.decisions {
 		s.judgeDecision(request, verdict)
+	}
+	for question, digest := range s.answers {
+		s.judgeAnswer(question, digest)
 	}
 }
 
@@ -106,7 +110,7 @@ func (s *simulation) judgeChain(run id.Run) {
 			}
 			fence = max(fence, by.Fence)
 			switch kind {
-			case "step_completed", "effect_confirmed", "step_skipped":
+			case "step_completed", "effect_confirmed", "step_skipped", "ask_answered", "ask_expired":
 				if key := path + "@" + string(rune('0'+pass)); done[key] {
 					s.fail("I3: %s was done twice in %s", key, s.name(run))
 				} else {
@@ -130,5 +134,17 @@ func (s *simulation) judgeDecision(request id.Approval, verdict string) {
 	})
 	if err != nil || verdict == engine.Rejected && status != engine.Rejected && status != engine.Withdrawn || status == engine.Pending && verdict == engine.Rejected {
 		s.fail("I7: Ana's %s of a request is gone: it is %s (%v)", verdict, status, err)
+	}
+}
+
+// judgeAnswer is invariant I7 for answers: what was acknowledged is the output
+// of the step.
+func (s *simulation) judgeAnswer(q answered, digest string) {
+	var output string
+	err := s.db.View(context.Background(), func(ctx context.Context, r store.Querier) error {
+		return r.QueryRow(ctx, "SELECT output_digest FROM checkpoint WHERE run = $1 AND path = 'ask' AND pass = $2 AND kind = 'ask_answered'", string(q.run), q.pass).Scan(&output)
+	})
+	if err != nil || output != digest {
+		s.fail("I7: an answer to %s is gone: recorded is %q, acknowledged was %s (%v)", s.name(q.run), output, digest, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"countersign/internal/engine"
 	"countersign/internal/engine/enginetest"
 	"countersign/internal/id"
+	"countersign/internal/problem"
 	"countersign/internal/store"
 	"countersign/internal/testkit"
 	"countersign/internal/tools"
@@ -48,6 +49,7 @@ type simulation struct {
 
 	runs      []id.Run
 	decisions map[id.Approval]string // those that were acknowledged
+	answers   map[answered]string    // digests of those that were acknowledged
 	flows     []*workflow.Workflow
 
 	calm   bool // nothing goes wrong any more
@@ -55,6 +57,12 @@ type simulation struct {
 	depth  int
 	faults []fault       // on the commits to come
 	jump   time.Duration // of the wall clock
+}
+
+// answered is a question that somebody was told they answered.
+type answered struct {
+	run  id.Run
+	pass int
 }
 
 // fault makes a commit fail: before it, or with its answer lost.
@@ -65,7 +73,7 @@ type fault struct {
 
 func newSimulation(t *testing.T, seed uint64) *simulation {
 	s := &simulation{t: t, rng: rand.New(rand.NewPCG(seed, 42)), seed: seed, gate: &enginetest.Gate{DecideWithin: 6 * time.Hour, ExecuteWithin: 3 * time.Hour},
-		decisions: map[id.Approval]string{}}
+		decisions: map[id.Approval]string{}, answers: map[answered]string{}}
 	s.target = &simTarget{s: s, pin: 1}
 	s.gate.Policy = func(engine.Proposal) string {
 		if s.rng.IntN(20) == 0 {
@@ -77,6 +85,7 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	for _, tool := range []string{"write.keyquery", "write.key", "write.query", "write.plain", "write.pinned"} {
 		s.flows = append(s.flows, s.lib.Add(t, enginetest.ReadThenWrite(tool)))
 	}
+	s.flows = append(s.flows, s.lib.Add(t, enginetest.AskThenWrite("write.keyquery")), s.lib.Add(t, enginetest.AskThenWrite("write.plain")))
 	s.db = testkit.OpenWith(t, store.Options{Lines: enginetest.Lines(), Now: s.now, Fault: s.commitFault, Logger: slog.New(slog.DiscardHandler)})
 	s.restart()
 	return s
@@ -239,6 +248,8 @@ func (s *simulation) act() {
 		s.begin()
 	case n < 45:
 		s.drive(run, -1, engine.Actor{Kind: engine.ActorEngine, ID: "engine", Name: "engine"})
+	case n < 60 && s.look(run).Status == engine.WaitingInput:
+		s.answer(run)
 	case n < 60:
 		s.decide(run, []string{engine.Approved, engine.Approved, engine.Approved, engine.Rejected}[s.rng.IntN(4)])
 	case n < 70:
@@ -248,9 +259,11 @@ func (s *simulation) act() {
 	case n < 81:
 		s.cancel(run)
 	case n < 84:
+		s.answer(run)
+	case n < 86:
 		s.target.pin++
 		s.tell("the object changes to version %d", s.target.pin)
-	case n < 87:
+	case n < 88:
 		s.jumpClock()
 	default:
 		d := []time.Duration{50 * time.Millisecond, time.Second, 40 * time.Second, 10 * time.Minute, 2 * time.Hour}[s.rng.IntN(5)]
@@ -370,6 +383,26 @@ func (s *simulation) decide(run id.Run, verdict string) {
 		s.decisions[request] = verdict
 		s.tell("Ana says of %s: %s", s.name(run), verdict)
 	}
+}
+
+// answer has Ana or Ben answer what the run asks: one of two answers, so that
+// some are repeated and some come second.
+func (s *simulation) answer(run id.Run) {
+	who := []engine.Actor{enginetest.Person, {Kind: engine.ActorPerson, ID: "usr_ben", Name: "Ben"}}[s.rng.IntN(2)]
+	value := []string{`{"text":"one"}`, `{"text":"two"}`}[s.rng.IntN(2)]
+	q, err := s.engines[s.rng.IntN(2)].Answer(context.Background(), engine.Answer{Tenant: enginetest.Tenant, Run: run, Path: "ask", Value: []byte(value)}, who)
+	if problem.HasCode(err, "not_found") {
+		return
+	}
+	s.tell("%s answers %s of %s: %v", who.Name, value, s.name(run), err)
+	if err != nil {
+		return
+	}
+	key := answered{run, q.Pass}
+	if before, ok := s.answers[key]; ok && before != q.AnswerDigest {
+		s.fail("I7: two answers to one question of %s were acknowledged", s.name(run))
+	}
+	s.answers[key] = q.AnswerDigest
 }
 
 func (s *simulation) cancel(run id.Run) {

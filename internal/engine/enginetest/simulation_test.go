@@ -36,8 +36,8 @@ func TestSimulation_OneSeedTellsOneStory(t *testing.T) {
 // A seeded world in virtual time: two engines on one store, a target that
 // loses answers, delays, refuses and forgets, commits that fail or whose
 // answer is lost, crashes at any window, drivers that stand still until they
-// are taken over, a clock that jumps, and people who decide, resume, resolve
-// and cancel in between. First all of that, then a time in which nothing goes
+// are taken over, a clock that jumps, and people who decide, answer, resume,
+// resolve and cancel in between. First all of that, then a time in which nothing goes
 // wrong any more; the invariants are looked at throughout and at the end.
 func TestSimulation(t *testing.T) {
 	n := *seeds
