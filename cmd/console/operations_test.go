@@ -22,7 +22,7 @@ func TestOperations_ListsEveryWindowAndCause(t *testing.T) {
 		}
 	}
 	for _, cause := range []string{engine.CauseUnknown, engine.CauseTampered, engine.CauseVersion, engine.CausePoison,
-		engine.CausePerson, desk.CauseDeadEnd, engine.CauseNotStarted, engine.CauseOverdue} {
+		engine.CausePerson, desk.CauseDeadEnd, desk.CauseUnanswerable, engine.CauseNotStarted, engine.CauseOverdue} {
 		if !strings.Contains(text, "| `"+cause+"` | ") {
 			t.Errorf("docs/operations.md does not say what to do about %s", cause)
 		}

@@ -224,3 +224,37 @@ func TestAPI_AnswersWithAPersonalTokenAlone(t *testing.T) {
 		t.Errorf("the run's questions are %s", past.raw)
 	}
 }
+
+// A question that nobody may answer is listed under what needs attention, and
+// the run says what is missing.
+func TestQuestion_ThatNobodyCanAnswerNeedsAttention(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	run := w.goodwill()
+	listed := func(when string, want int) {
+		t.Helper()
+		all, err := w.desk.Attention(t.Context(), w.principal("chloe"))
+		w.must(err)
+		counts, err := w.desk.Counts(t.Context(), w.principal("chloe"))
+		w.must(err)
+		if len(all) != want || counts.Attention != want {
+			t.Errorf("%s %d things need attention and the rail counts %d, want %d: %s", when, len(all), counts.Attention, want, asJSON(t, all))
+		}
+		for _, a := range all {
+			if a.Cause != desk.CauseUnanswerable || a.Run != run.ID || !strings.Contains(a.Why, "operator or finance") || !strings.Contains(a.Next, "Otherwise it expires at ") {
+				t.Errorf("listed is %s", asJSON(t, a))
+			}
+		}
+	}
+	listed("with Ana and Ben", 0)
+	w.active("ana", false)
+	listed("with Ben alone", 0)
+	w.active("ben", false)
+	listed("with nobody", 1)
+	if got := w.who(run); got != "somebody with the role operator or finance; nobody has it" {
+		t.Errorf("the run waits for %q", got)
+	}
+	w.visitor(w.serve(), "chloe").shows(200, "/attention", nil, "Nobody can answer it")
+	w.active("ben", true)
+	listed("with Ben again", 0)
+}

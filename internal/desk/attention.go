@@ -2,6 +2,7 @@ package desk
 
 import (
 	"context"
+	"strings"
 
 	"countersign/internal/approvals"
 	"countersign/internal/engine"
@@ -13,8 +14,12 @@ import (
 // waits that nobody can decide.
 const CauseDeadEnd = "nobody_can_decide"
 
+// CauseUnanswerable is the cause of a run that asks what nobody can answer.
+const CauseUnanswerable = "nobody_can_answer"
+
 // Attention lists what a person must look at: what stops runs, most urgent
-// first, then requests that nobody can decide as people are now. Problem:
+// first, then requests that nobody can decide and questions that nobody can
+// answer as people are now. Problem:
 // forbidden.
 func (d *Desk) Attention(ctx context.Context, p identity.Principal) (out []engine.Attention, err error) {
 	if err := require(p, capRunsRead, "read runs"); err != nil {
@@ -28,8 +33,15 @@ func (d *Desk) Attention(ctx context.Context, p identity.Principal) (out []engin
 			return err
 		}
 		dead, err := d.book.DeadEnds(ctx, q, Tenant)
+		if err != nil {
+			return err
+		}
 		for _, i := range dead {
 			out = append(out, deadEnd(i))
+		}
+		asked, err := d.unanswerable(ctx, q)
+		for _, one := range asked {
+			out = append(out, unanswered(one))
 		}
 		return err
 	})
@@ -61,4 +73,38 @@ func (d *Desk) halfSaid(ctx context.Context, q store.Querier, all []engine.Atten
 func deadEnd(i approvals.Item) engine.Attention {
 	return engine.Attention{Cause: CauseDeadEnd, Run: i.Run, Path: i.Path, Approval: i.ID, Since: i.CreatedAt, Blocks: "run " + string(i.Run) + " of " + i.Workflow,
 		Why: "It " + i.DeadEnd + ".", Next: "Let an administrator give somebody the role, or enable them; or cancel the run. Otherwise it expires at " + i.DecideBy.Format(instantForm) + "."}
+}
+
+// unanswerable lists the open questions whose roles nobody active has.
+func (d *Desk) unanswerable(ctx context.Context, q store.Querier) ([]engine.Question, error) {
+	all, err := d.engine.OpenQuestions(ctx, q, Tenant)
+	if err != nil {
+		return nil, err
+	}
+	anybody := map[string]bool{} // by roles
+	var dead []engine.Question
+	for _, asked := range all {
+		roles := strings.Join(asked.Roles, " or ")
+		if _, known := anybody[roles]; !known {
+			people, err := d.whoAnswers(ctx, q, asked)
+			if err != nil {
+				return nil, err
+			}
+			anybody[roles] = len(people) > 0
+		}
+		if !anybody[roles] {
+			dead = append(dead, asked)
+		}
+	}
+	return dead, nil
+}
+
+func unanswered(q engine.Question) engine.Attention {
+	a := engine.Attention{Cause: CauseUnanswerable, Run: q.Run, Path: q.Path, Since: q.AskedAt, Blocks: "run " + string(q.Run),
+		Why:  "Nobody who is active has the role " + strings.Join(q.Roles, " or ") + ".",
+		Next: "Let an administrator give somebody the role, or enable them; or cancel the run."}
+	if !q.AnswerBy.IsZero() {
+		a.Next += " Otherwise it expires at " + q.AnswerBy.Format(instantForm) + "."
+	}
+	return a
 }

@@ -97,8 +97,12 @@ func (d *Desk) Counts(ctx context.Context, p identity.Principal) (out Counts, er
 		if err != nil {
 			return err
 		}
+		dead, err := d.unanswerable(ctx, q)
+		if err != nil {
+			return err
+		}
 		attention, err := d.engine.Attention(ctx, q, Tenant)
-		out = Counts{c.ForMe + len(questions), c.WaitingOnOthers, c.Pending, c.Unknown, len(attention) + c.DeadEnds}
+		out = Counts{c.ForMe + len(questions), c.WaitingOnOthers, c.Pending, c.Unknown, len(attention) + c.DeadEnds + len(dead)}
 		return err
 	})
 	return out, err

@@ -22,6 +22,7 @@ var causes = []struct{ code, title, tone, next, text string }{
 	{engine.CausePoison, "Keeps failing", "bad", "Look at the run", "Whoever drives this run ends again and again without progress. The other runs go on."},
 	{engine.CausePerson, "A person must act", "warn", "Look at the run", "The run does not go on by itself."},
 	{desk.CauseDeadEnd, "Nobody can decide it", "warn", "Look at the request", "It waits for an approval that nobody can give as people are now."},
+	{desk.CauseUnanswerable, "Nobody can answer it", "warn", "Look at the run", "The run asks what nobody may answer as people are now."},
 	{engine.CauseNotStarted, "Approved, but not started", "warn", "Look at the run", "It was agreed to more than a minute ago and was not sent."},
 	{engine.CauseOverdue, "Overdue", "warn", "Look at the run", "It should have gone on by now."},
 }
