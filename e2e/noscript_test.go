@@ -277,3 +277,33 @@ func (b *tab) unfold(css string) {
 	}
 	b.see(css)
 }
+
+func TestNoScript_AnswerWhatARunAsks(t *testing.T) {
+	w := open(t)
+	dev, ana := w.browse(t, false), w.browse(t, false)
+	dev.signIn(w.with(t, "builder"), "/runs/new")
+	dev.click(`.choices a[href*="workflow=goodwill"]`)
+	dev.fill(`input[name="/order_id"]`, "47210")
+	dev.click(`main form button.primary`)
+	dev.see(".run")
+	run := dev.where()
+	dev.eventually("a question", func() bool { dev.open(run); return strings.Contains(dev.text(), "How much of order 47210") })
+	dev.says("You may not answer this")
+
+	ana.signIn(w.with(t, "finance"), "/inbox")
+	ana.click(`a[href*="#ask-details-1"]`)
+	ana.fill(`input[name="/amount"]`, "some")
+	ana.fill(`textarea[name="/why"]`, "A chipped mug.")
+	ana.click(`.asking button.primary`)
+	ana.see(".asking .field-error")
+	if ana.value(`input[name="/amount"]`) != "some" || ana.value(`textarea[name="/why"]`) != "A chipped mug." {
+		t.Error("what was typed is gone after a refusal")
+	}
+	ana.fill(`input[name="/amount"]`, "1450")
+	ana.click(`.asking button.primary`)
+	ana.says("Answered")
+	ana.eventually("the end", func() bool {
+		ana.open(run)
+		return strings.Contains(ana.text(), "Answered by") && strings.Contains(ana.text(), "completed")
+	})
+}
