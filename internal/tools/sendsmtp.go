@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"countersign/internal/canon"
 
@@ -182,13 +184,35 @@ func messageID(key string) string {
 	return "<" + hex.EncodeToString(sum[:16]) + "@countersign.invalid>"
 }
 
+// encodedWordMax is how much of a text one encoded word takes: it has at most 75
+// characters (RFC 2047 section 2).
+const encodedWordMax = 45
+
+// headerText is a text as encoded words where it is not plain ASCII, or could be
+// taken for one of them.
+func headerText(s string) string {
+	if !strings.Contains(s, "=?") {
+		return mime.QEncoding.Encode("utf-8", s)
+	}
+	var words []string
+	for len(s) > 0 {
+		n := min(len(s), encodedWordMax)
+		for n < len(s) && !utf8.RuneStart(s[n]) {
+			n--
+		}
+		words = append(words, "=?utf-8?b?"+base64.StdEncoding.EncodeToString([]byte(s[:n]))+"?=")
+		s = s[n:]
+	}
+	return strings.Join(words, " ")
+}
+
 // bytes is the message (RFC 5322): one part of plain text.
 func (m *Mail) bytes(id string, at time.Time) []byte {
 	var b bytes.Buffer
-	for _, h := range [][2]string{{"From", m.From}, {"To", strings.Join(m.To, ", ")}, {"Subject", mime.QEncoding.Encode("utf-8", m.Subject)},
+	for _, h := range [][2]string{{"From", m.From}, {"To", strings.Join(m.To, ",\r\n ")}, {"Subject", headerText(m.Subject)},
 		{"Date", at.Format(time.RFC1123Z)}, {"Message-ID", id}, {"MIME-Version", "1.0"}, {"Auto-Submitted", "auto-generated"},
 		{"Content-Type", "text/plain; charset=utf-8"}, {"Content-Transfer-Encoding", "quoted-printable"}} {
-		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
+		fmt.Fprintf(&b, "%s: %s\r\n", h[0], strings.ReplaceAll(h[1], "?= =?", "?=\r\n =?")) // folded: no line may be long
 	}
 	b.WriteString("\r\n")
 	q := quotedprintable.NewWriter(&b)

@@ -2,15 +2,19 @@ package tools
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"mime"
 	"mime/quotedprintable"
 	"net"
 	"net/mail"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"countersign/internal/sealed"
 )
@@ -214,6 +218,8 @@ func TestMail_AParameterCannotAddARecipientOrAHeader(t *testing.T) {
 		`{"to":"a@example.org, b@example.org","subject":"s","body":"b"}`,
 		`{"to":"a@example.org\r\nBcc: b@example.org","subject":"s","body":"b"}`,
 		`{"to":"a@example.org","subject":"s\r\nBcc: b@example.org","body":"b"}`,
+		`{"to":"\"b@example.org> X=<a\"@example.com","subject":"s","body":"b"}`, `{"to":"\"a b\"@example.org","subject":"s","body":"b"}`,
+		`{"to":"a@exämple.org","subject":"s","body":"b"}`, `{"to":"Ana <änä@example.org>","subject":"s","body":"b"}`, `{"to":"a@[192.0.2.1]","subject":"s","body":"b"}`,
 		`{"to":"","subject":"s","body":"b"}`, `{"to":"not an address","subject":"s","body":"b"}`,
 	} {
 		if _, err := tool.Freeze(prepared(t, tool, params), Config{"smtp": "mail.example.org:587"}); err == nil {
@@ -223,6 +229,26 @@ func TestMail_AParameterCannotAddARecipientOrAHeader(t *testing.T) {
 	for _, server := range []string{"", "mail.example.org", "mail.example.org:"} {
 		if _, err := tool.Freeze(prepared(t, tool, mailParams), Config{"smtp": server}); err == nil {
 			t.Errorf("the server %q was taken", server)
+		}
+	}
+}
+
+// What an approver reads in a subject is what its reader reads: a text in the
+// form of an encoded word stays that text.
+func TestMail_SubjectReadsAsItWasApproved(t *testing.T) {
+	for _, subject := range []string{"Invoice 7", "Überweisung", "=?utf-8?q?Pay_now?=", "a =?utf-8?b?UGF5?= b", "x?=", strings.Repeat("=?ü ", 100), strings.Repeat("ü", mailSubjectBytes/2)} {
+		raw := (&Mail{Subject: subject, To: slices.Repeat([]string{"<a@example.org>"}, mailToMax)}).bytes("<i>", time.Now())
+		for line := range strings.SplitSeq(string(raw), "\r\n") {
+			if len(line) > 998 { // RFC 5322 section 2.1.1
+				t.Errorf("%q makes a line of %d characters", subject, len(line))
+			}
+		}
+		m, err := mail.ReadMessage(bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); err != nil || got != subject {
+			t.Errorf("%q reads as %q, %v", subject, got, err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/mail"
+	"regexp"
 
 	"countersign/internal/expr"
 )
@@ -85,5 +86,13 @@ func mailAddress(s string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%q is not one e-mail address", s)
 	}
+	if !plainAddress.MatchString(a.Address) {
+		return "", fmt.Errorf("%q needs quotes, or letters that not every server carries, before or after the @; write a domain in its xn-- form", s)
+	}
 	return a.String(), nil
 }
+
+// plainAddress is what stands in a command without quotes (RFC 5321 section
+// 4.1.2, Dot-string and Domain): anything else could end the command's path
+// early, and the mail would go to another.
+var plainAddress = regexp.MustCompile("^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+([.][A-Za-z0-9-]+)*$")
