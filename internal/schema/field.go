@@ -69,6 +69,17 @@ func (s *Schema) Admits(pointer string) bool {
 	return false
 }
 
+// OnlyNames are the names that an object of the schema may have, sorted; ok is
+// false where others are admitted too.
+func OnlyNames(source any) (names []string, ok bool) {
+	m, _ := source.(map[string]any)
+	if open, said := m["additionalProperties"].(bool); !said || open || m["patternProperties"] != nil {
+		return nil, false
+	}
+	properties, _ := m["properties"].(map[string]any)
+	return slices.Sorted(maps.Keys(properties)), true
+}
+
 func (s *Schema) locate(pointer string) (sub any, name string, required, ok bool) {
 	tokens, ok := canon.Tokens(pointer)
 	if !ok {

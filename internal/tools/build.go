@@ -72,6 +72,7 @@ var (
 type builder struct {
 	s       spec
 	fault   fault
+	fresh   bool // read from a file; a stored form was checked when it was stored
 	config  map[string]bool
 	secrets map[string]bool
 }
@@ -87,8 +88,8 @@ const (
 	versionMax  = 1_000_000
 )
 
-func build(s spec, f fault) *Tool {
-	b := &builder{s: s, fault: f, config: map[string]bool{}, secrets: map[string]bool{}}
+func build(s spec, f fault, fresh bool) *Tool {
+	b := &builder{s: s, fault: f, fresh: fresh, config: map[string]bool{}, secrets: map[string]bool{}}
 	b.head()
 	t := &Tool{
 		Name: s.Tool, Version: s.Version, SemanticVersion: s.SemanticVersion, Title: s.Title,

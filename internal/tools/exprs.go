@@ -2,9 +2,12 @@ package tools
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"countersign/internal/expr"
+	"countersign/internal/schema"
+	"countersign/internal/strictyaml"
 )
 
 // text compiles joined text; an empty one is none.
@@ -22,7 +25,7 @@ func (b *builder) textAt(pointer, src string, offset int, names ...string) *expr
 		b.exprFaults(pointer, offset, err)
 		return nil
 	}
-	b.note(t)
+	b.note(pointer, offset, src, t)
 	for _, name := range t.Secrets() {
 		b.secrets[name] = true
 	}
@@ -38,7 +41,7 @@ func (b *builder) value(pointer string, v any, names ...string) *expr.Value {
 		b.exprFaults(pointer, 0, err)
 		return nil
 	}
-	b.note(c)
+	b.note(pointer, 0, "", c)
 	return c
 }
 
@@ -51,7 +54,7 @@ func (b *builder) condition(pointer, src string, names ...string) *expr.Conditio
 		b.exprFaults(pointer, 0, err)
 		return nil
 	}
-	b.note(c)
+	b.note(pointer, 0, src, c)
 	return c
 }
 
@@ -64,14 +67,36 @@ func (b *builder) expr(pointer, src string, names ...string) *expr.Expr {
 		b.exprFaults(pointer, 0, err)
 		return nil
 	}
-	b.note(c)
+	b.note(pointer, 0, src, c)
 	return c
 }
 
-func (b *builder) note(c interface{ Members(root string) []string }) {
+// note keeps what the configuration must have, and checks that what is named
+// of the parameters can be there. src is the expression's text where it stands
+// alone.
+func (b *builder) note(pointer string, offset int, src string, c interface{ Members(root string) []string }) {
 	for _, name := range c.Members("config") {
 		b.config[name] = true
 	}
+	known, only := schema.OnlyNames(b.s.Params)
+	if !only || !b.fresh {
+		return
+	}
+	for _, name := range c.Members("params") {
+		if !slices.Contains(known, name) {
+			b.fault(pointer, offset+max(0, strings.Index(src, "params."+name)), "params has no %q%s", name, nearestName(name, known))
+		}
+	}
+}
+
+func nearestName(name string, known []string) string {
+	if near := strictyaml.Nearest(name, known); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	if len(known) > 0 && len(known) <= 12 {
+		return "; there is " + strings.Join(known, ", ")
+	}
+	return ""
 }
 
 func (b *builder) exprFaults(pointer string, offset int, err error) {

@@ -23,7 +23,7 @@ func Load(compiled json.RawMessage) (*Tool, error) {
 		return nil, problem.New(problem.Invalid, "tool_type", "The compiled tool has the type %q; this console reads %s.", s.Type, compiledType)
 	}
 	p := problem.New(problem.Invalid, "tool_invalid", "The compiled tool is not valid.")
-	t := build(s, func(pointer string, _ int, format string, args ...any) { p = p.At(pointer, format, args...) })
+	t := build(s, func(pointer string, _ int, format string, args ...any) { p = p.At(pointer, format, args...) }, false)
 	if len(p.Fields) > 0 {
 		return nil, p
 	}

@@ -43,7 +43,7 @@ func Compile(file string, src []byte) (*Tool, error) {
 			pos = root.FindOffset(pointer, offset)
 		}
 		p.Add(pos, format, args...)
-	})
+	}, true)
 	if err := p.Err(); err != nil {
 		return nil, err
 	}

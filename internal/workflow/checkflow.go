@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"countersign/internal/schema"
 )
 
 // rules checks where the step's rules lead.
@@ -231,8 +233,7 @@ func (c *checker) fits(st *formStep, at string, info ToolInfo) {
 	}
 	source, _ := info.Params.Source().(map[string]any)
 	properties, _ := source["properties"].(map[string]any)
-	known := slices.Sorted(maps.Keys(properties))
-	if closed, ok := source["additionalProperties"].(bool); ok && !closed && source["patternProperties"] == nil {
+	if known, only := schema.OnlyNames(source); only {
 		for _, name := range slices.Sorted(maps.Keys(with)) {
 			if _, ok := properties[name]; !ok {
 				c.problems.Add(c.marks.inside(at+"/with", "/"+pointerEscape.Replace(name), 0),

@@ -177,6 +177,21 @@ func (c *checker) named(i int, pointer string, src any, e compiled) {
 			c.problems.Add(c.mention(pointer, src, name), "there is no run.%s%s", name, near(name, runFields))
 		}
 	}
+	c.inputs(pointer, src, e)
+}
+
+// inputs checks that what is named of the input can be there. A stored form
+// was checked when it was stored.
+func (c *checker) inputs(pointer string, src any, e compiled) {
+	known, only := schema.OnlyNames(c.form.Input)
+	if !only || c.loaded() {
+		return
+	}
+	for _, name := range e.Members("input") {
+		if !slices.Contains(known, name) {
+			c.problems.Add(c.mention(pointer, src, name), "the input has no %q%s", name, near(name, known))
+		}
+	}
 }
 
 var (

@@ -211,6 +211,7 @@ func TestCompile_RefusesWhatTheLanguagesBelowRefuse(t *testing.T) {
 		{"second document", document(`- {id: a, set: 1}`) + "\n---\na: 1\n", "w.yaml:"},
 		{"merge key", document("- {id: a, set: 1}\n- {<<: {}, id: b, set: 1}"), "w.yaml:7:"}, // H07
 		{"expression that does not compile", document(`- {id: a, set: "${1 +}"}`), "w.yaml:6:"},
+		{"input that is not there", strings.Replace(document(`- {id: a, set: "say ${input.txt}"}`), "{type: object}", "{type: object, additionalProperties: false, properties: {text: {type: string}}}", 1), `w.yaml:6:29: the input has no "txt"; did you mean text?`},
 		{"name that is not there", document(`- {id: a, set: "${inptu.x}"}`), "w.yaml:6:"},
 		{"remote reference", strings.Replace(document(`- {id: a, set: 1}`), "{type: object}", `{type: object, $ref: "http://127.0.0.1:1/x"}`, 1), "w.yaml:4:"},                       // H11
 		{"look-ahead", strings.Replace(document(`- {id: a, set: 1}`), "{type: object}", `{type: object, properties: {p: {type: string, pattern: '^(?=.*\d).+$'}}}`, 1), "w.yaml:4:"}, // H15
