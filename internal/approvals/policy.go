@@ -3,6 +3,7 @@ package approvals
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +63,20 @@ const (
 	Deny    Effect = "deny"
 	Approve Effect = "approve"
 )
+
+// Roles are the roles that the policy's groups name, with repetitions.
+func (p *Policy) Roles() (roles []string) {
+	groups := p.onError.Groups
+	for _, r := range p.rules {
+		groups = slices.Concat(groups, r.asking.Groups)
+	}
+	for _, g := range groups {
+		if g.Role != "" {
+			roles = append(roles, g.Role)
+		}
+	}
+	return roles
+}
 
 // Group is a number of places that distinct people must fill. Exactly one of
 // Role and People says who can.

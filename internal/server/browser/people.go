@@ -32,7 +32,11 @@ func (b *Browser) peoplePage(c echo.Context, code int, fault *problem.Error) err
 	if err != nil {
 		return err
 	}
-	known := rolesOf(people)
+	roles, err := b.desk.Roles(c.Request().Context(), who(c))
+	if err != nil {
+		return err
+	}
+	known := rolesOf(roles, people)
 	v := pages.PeopleView{Page: page, Add: "/people", Roles: roleBoxes(known, c.Request().Form["role"]), Fields: []parts.Field{
 		{Name: "name", Label: "Name", Kind: "text", Value: c.FormValue("name"), Required: true, Error: faultAt(fault, "/name")},
 		{Name: "email", Label: "E-mail address", Kind: "email", Value: c.FormValue("email"), Required: true, Error: faultAt(fault, "/email")},
@@ -55,9 +59,8 @@ func (b *Browser) peoplePage(c echo.Context, code int, fault *problem.Error) err
 	return render(c, code, pages.People(v))
 }
 
-// rolesOf lists the well-known roles and every other that somebody has.
-func rolesOf(people []identity.Person) []string {
-	roles := slices.Clone(identity.WellKnownRoles)
+// rolesOf adds every other role that somebody has.
+func rolesOf(roles []string, people []identity.Person) []string {
 	for _, p := range people {
 		for _, r := range p.Roles {
 			if !slices.Contains(roles, r) {
