@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
+	"strings"
 
 	"countersign/internal/audit"
 	"countersign/internal/audit/receipt"
@@ -124,9 +126,14 @@ func (c checkReceiptCmd) Run(e env) error {
 	key := c.Key
 	if text, err := os.ReadFile(c.Key); err == nil {
 		key = string(text)
+	} else if !strings.Contains(key, "+") { // a public key is name+hash+bytes
+		return fmt.Errorf("--key is neither a public key nor a file that can be read: %w", err)
 	}
 	report, err := receipt.Check(raw, key)
-	if err != nil {
+	switch {
+	case errors.Is(err, receipt.ErrKey):
+		return fmt.Errorf("the receipt was not checked: %w; give the file audit.pub of the console, or what it holds", err)
+	case err != nil:
 		return fmt.Errorf("the receipt does NOT hold: %w", err)
 	}
 	fmt.Fprintf(e.out, "%s holds: log %s, %d entries\n", report.Approval, report.Origin, report.Size)

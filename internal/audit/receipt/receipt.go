@@ -96,15 +96,19 @@ func digestText(sum [sha256.Size]byte) string { return "sha256:" + hex.EncodeToS
 // keysMax bounds how many public keys are tried.
 const keysMax = 100
 
+// ErrKey is the error of a public key that is none: nothing is said about the
+// receipt.
+var ErrKey = errors.New("the public key cannot be used")
+
 func openWithAny(signed string, keys []string) (h Head, err error) {
-	err = errors.New("there is no public key to check with")
+	err = fmt.Errorf("%w: there is none in it", ErrKey)
 	if len(keys) > keysMax {
-		return h, fmt.Errorf("there are %d public keys; at most %d are tried", len(keys), keysMax)
+		return h, fmt.Errorf("%w: there are %d in it; at most %d are tried", ErrKey, len(keys), keysMax)
 	}
 	for _, line := range keys {
 		v, bad := note.NewVerifier(line)
 		if bad != nil {
-			return h, fmt.Errorf("the public key cannot be used: %w", bad)
+			return h, fmt.Errorf("%w: %w", ErrKey, bad)
 		}
 		if h, err = OpenHead(signed, v); err == nil {
 			return h, nil
