@@ -41,7 +41,7 @@ type userAddCmd struct {
 	folderOnly
 	Email         string   `arg:"" help:"E-mail address."`
 	Name          string   `help:"Name." required:""`
-	Role          []string `help:"Role; may be repeated."`
+	Role          []string `help:"Role; may be repeated: ${roles}, or one that a policy or question names."`
 	PasswordStdin bool     `help:"Read the password from standard input." name:"password-stdin"`
 }
 
@@ -147,7 +147,7 @@ type tokenCreateCmd struct {
 	folderOnly
 	Name     string        `arg:"" help:"What it is for."`
 	Owner    string        `help:"E-mail address of its owner." required:""`
-	Scope    []string      `help:"Scope; may be repeated." required:""`
+	Scope    []string      `help:"Scope; may be repeated: ${scopes}." required:""`
 	Personal bool          `help:"Acts as its owner, and may decide for a day at most."`
 	Life     time.Duration `help:"How long it works." default:"24h"`
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"countersign/internal/identity"
 	"countersign/internal/strictyaml"
 
 	"github.com/alecthomas/kong"
@@ -68,6 +69,7 @@ func newParser(c *cli, e env, exited func(code int)) *kong.Kong {
 		kong.DefaultEnvars("COUNTERSIGN"),
 		kong.UsageOnError(),
 		kong.Help(help),
+		kong.Vars{"roles": strings.Join(identity.WellKnownRoles, ", "), "scopes": strings.Join(identity.Scopes, ", ")},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	if err != nil {

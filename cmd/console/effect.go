@@ -51,7 +51,7 @@ type effectResolveCmd struct {
 	place
 	person
 	ID       string `arg:"" help:"Effect id."`
-	Outcome  string `help:"What happened." enum:"happened,did_not_send_again,did_not_stop,give_up" required:""`
+	Outcome  string `help:"What happened: ${enum}." enum:"happened,did_not_send_again,did_not_stop,give_up" required:""`
 	Evidence string `help:"How you know." required:""`
 	Receipt  string `help:"What the target answered, with happened: JSON, or a file of JSON. It becomes the step's output."`
 	JSON     bool   `help:"As JSON."`
@@ -86,6 +86,6 @@ func (c effectResolveCmd) Run(ctx context.Context, e env) error {
 		_, err = fmt.Fprintf(e.out, "%s is still unknown: %s\n", out.ID, printable(out.Said))
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "%s is %s; resume its run to go on: console run resume %s\n", out.ID, out.Status, out.Run)
+	_, err = fmt.Fprintf(e.out, "%s is %s; a running console goes on by itself, otherwise: console run resume %s\n", out.ID, out.Status, out.Run)
 	return err
 }

@@ -114,7 +114,7 @@ func openFolder(ctx context.Context, dir string, drive bool, crash func(window, 
 	i, err := instance.Open(ctx, instance.Options{Dir: dir, Config: config, Drive: drive, Holder: "a console command", Crash: crash, Logger: logger, Version: thisBuild().Version})
 	var held *store.HeldError
 	if errors.As(err, &held) {
-		return nil, fmt.Errorf("%w; talk to it with --server URL --token T instead of --data", err)
+		return nil, fmt.Errorf("%w, or talk to it with --server URL --token T instead of --data", err)
 	}
 	return i, err
 }

@@ -55,7 +55,7 @@ func (e *HeldError) Error() string {
 	if e.Holder == "" {
 		return fmt.Sprintf("the folder %s is in use by another process; stop that one first", e.Dir)
 	}
-	return fmt.Sprintf("the folder %s is in use by %s (process %d on %s, since %s); stop that one first, or talk to it with --server",
+	return fmt.Sprintf("the folder %s is in use by %s (process %d on %s, since %s); stop that one first",
 		e.Dir, e.Holder, e.PID, e.Host, e.Since.Format(time.RFC3339))
 }
 
