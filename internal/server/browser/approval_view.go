@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -121,6 +122,9 @@ func policy(a desk.Approval) pages.Policy {
 	return p
 }
 
+// oneWord is a first word that can stand on a button.
+var oneWord = regexp.MustCompile(`^\p{L}{1,20}$`)
+
 // rejectPresets are reasons people give most.
 var rejectPresets = []string{"Wrong target.", "Wrong amount or content.", "Not needed any more.", "I need to know more first."}
 
@@ -131,7 +135,7 @@ func act(a desk.Approval, f decisionForm) *pages.Act {
 	v := &pages.Act{May: a.Eligible.You, Digest: a.Digest, Scope: fmt.Sprintf("Approves revision %d of this request, exactly as shown above, and nothing else.", a.Revision),
 		Approve: "Approve", Reject: "Reject", Armed: f.armed == a.Digest && a.Eligible.You, Disarm: form(""), Decide: form("/decision"),
 		Presets: rejectPresets, Reason: f.reason, ReasonError: f.fault}
-	if verb, _, ok := strings.Cut(heading(a), " "); ok && a.Kind == approvals.KindAction {
+	if verb, _, ok := strings.Cut(heading(a), " "); ok && a.Kind == approvals.KindAction && oneWord.MatchString(verb) {
 		v.Approve, v.Reject = "Approve "+strings.ToLower(verb), "Reject "+strings.ToLower(verb)
 	}
 	if len(a.Editable) > 0 && a.Eligible.You {

@@ -22,6 +22,9 @@ func typed(c echo.Context, f desk.FormField) string {
 
 // schemaField is a form field made from a JSON Schema.
 func schemaField(f desk.FormField, value, fault string) parts.Field {
+	if fault != "" && fraction(f, value) {
+		fault = "write a whole number, without a decimal point"
+	}
 	field := parts.Field{Name: f.Pointer, Label: f.Label, Hint: f.Hint, Kind: "text", Value: value, Error: fault, Required: f.Required, Max: f.MaxLength}
 	switch {
 	case len(f.Choices) > 0:
@@ -62,10 +65,16 @@ func value(f desk.FormField, s string) json.RawMessage {
 	if s = strings.TrimSpace(s); s == "" {
 		return nil
 	}
-	if json.Valid([]byte(s)) {
+	if json.Valid([]byte(s)) && !fraction(f, s) {
 		return json.RawMessage(s)
 	}
 	return text(s)
+}
+
+// fraction reports whether a whole number was written with a point or an
+// exponent: 30.00 in a field of cents is 30 to JSON, and not what was meant.
+func fraction(f desk.FormField, s string) bool {
+	return f.Type == "integer" && strings.ContainsAny(s, ".eE")
 }
 
 func text(s string) json.RawMessage {

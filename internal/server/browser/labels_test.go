@@ -28,3 +28,29 @@ func TestLabelled_FollowsTheSchemaAndLeavesOutWhatIsHidden(t *testing.T) {
 		}
 	}
 }
+
+// 30.00 is the whole number 30 to JSON; who types it into a field of cents
+// means 3000.
+func TestValue_AWholeNumberHasNoPoint(t *testing.T) {
+	cents, price := desk.FormField{Pointer: "/amount", Type: "integer"}, desk.FormField{Type: "number"}
+	for _, c := range []struct {
+		field       desk.FormField
+		typed, want string
+	}{{cents, "3000", "3000"}, {cents, " -5 ", "-5"}, {cents, "30.00", `"30.00"`}, {cents, "3e3", `"3e3"`}, {cents, "much", `"much"`}, {price, "30.5", "30.5"}} {
+		if got := value(c.field, c.typed); string(got) != c.want {
+			t.Errorf("%q in a field of type %s is %s, want %s", c.typed, c.field.Type, got, c.want)
+		}
+	}
+	const want = "write a whole number, without a decimal point"
+	if got := schemaField(cents, "30.00", "must be an integer, not a string").Error; got != want {
+		t.Errorf("the error is %q, want %q", got, want)
+	}
+}
+
+func TestAct_TheButtonTakesAWordAlone(t *testing.T) {
+	for summary, want := range map[string]string{"Refund 5.00 EUR": "Approve refund", "Note: hello": "Approve", "Überweise 5": "Approve überweise", "12 things": "Approve"} {
+		if got := act(desk.Approval{Kind: "action", Summary: summary}, decisionForm{}).Approve; got != want {
+			t.Errorf("%q is approved by %q, want %q", summary, got, want)
+		}
+	}
+}
