@@ -87,6 +87,24 @@ func TestDecide_HundredAtOnce_OneWinsAndOneEffectFollows(t *testing.T) {
 	}
 }
 
+func TestDecide_ARejectionStandsInTheTimelineOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	run := w.refund(12_500, engine.WaitingApproval)
+	a := w.request("ana", run)
+	_, err := w.desk.Decide(t.Context(), w.principal("ana"), a.ID, desk.Decide{Verdict: "reject", Digest: a.Digest, Comment: "Wrong order."})
+	w.must(err)
+	var said []string
+	for _, m := range w.request("ana", run).Timeline {
+		if m.Who == "Ana" && strings.HasPrefix(m.What, "rejected") {
+			said = append(said, m.What)
+		}
+	}
+	if len(said) != 1 || said[0] != "rejected revision 1" {
+		t.Errorf("the timeline says %q, want one rejection, of revision 1", said)
+	}
+}
+
 func TestDecide_QuorumOfTwo_OnePersonCountsOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

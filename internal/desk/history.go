@@ -42,7 +42,8 @@ func (d *Desk) fillHistory(ctx context.Context, q store.Querier, r approvals.Req
 	for _, n := range notes {
 		out.Timeline = append(out.Timeline, moment(n))
 	}
-	if !r.ClosedAt.IsZero() && r.Status != approvals.Approved {
+	decided := r.Status == approvals.Approved || r.Status == approvals.Rejected // the decision itself says so
+	if !r.ClosedAt.IsZero() && !decided {
 		out.Timeline = append(out.Timeline, Moment{At: r.ClosedAt, What: string(r.Status), Who: r.ClosedByName, Note: r.ClosedWhy})
 	}
 	slices.SortStableFunc(out.Timeline, func(a, b Moment) int { return a.At.Compare(b.At) })

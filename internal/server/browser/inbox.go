@@ -104,7 +104,7 @@ func (b *Browser) queueRow(a desk.Approval, from string) parts.QueueRow {
 	row := parts.QueueRow{ID: a.ID, URL: withQuery(address("/approvals/", a.ID), "from", from), Risk: a.Risk, Title: heading(a), By: byName(a.Initiator.Name, a.OnBehalfOf), Progress: progress(a.Groups)}
 	if a.Status != "pending" {
 		st := status(a.Status)
-		if a.Outcome != "" {
+		if a.Outcome != "" && a.Status != "rejected" { // what was rejected is never sent
 			st = status(a.Outcome)
 		}
 		row.Status = &st
