@@ -77,8 +77,16 @@ func entryQuery(c echo.Context) (desk.EntryQuery, []parts.Field, error) {
 }
 
 func (b *Browser) entryRow(e audit.Entry) pages.EntryRow {
-	return pages.EntryRow{Seq: thousands(e.Seq), URL: address("/audit/entries/", string(e.ID)), At: b.at(e.Time), Who: e.Actor.Name, How: joinWords(e.Actor.How, e.Channel),
+	return pages.EntryRow{Seq: thousands(e.Seq), URL: address("/audit/entries/", string(e.ID)), At: b.at(e.Time), Who: actorName(e.Actor), How: joinWords(e.Actor.How, e.Channel),
 		Action: e.Action, Subject: subject(e.Subject), Outcome: entryOutcome(e), Digest: e.Digest}
+}
+
+// actorName is who acted; a policy's own name does not say that it is one.
+func actorName(a audit.Actor) string {
+	if a.Kind == "policy" {
+		return "policy " + a.Name
+	}
+	return a.Name
 }
 
 func joinWords(words ...string) string {

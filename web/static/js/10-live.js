@@ -15,7 +15,7 @@ function connection(state, text) {
   one('#connection-text').textContent = text;
 }
 
-const stale = () => connection('stale', `stale since ${seen.toLocaleTimeString(document.documentElement.lang, { hour: '2-digit', minute: '2-digit' })}`);
+const stale = () => connection('stale', `stale since ${seen.toLocaleTimeString(document.documentElement.lang, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })}`);
 
 function listen() {
   const url = document.body.dataset.events;
@@ -46,7 +46,8 @@ async function refresh() {
   topics.clear();
   soon = undefined;
   const answer = await fetch(location.href, { headers: { 'X-Live': '1' } }).catch(() => undefined);
-  if (!answer?.ok || answer.redirected) return answer?.redirected ? stale() : undefined;
+  if (!answer?.ok) return;
+  if (new URL(answer.url).pathname === '/signin') return stale();
   const fresh = parse(await answer.text());
   for (const region of all('[data-live]')) {
     if (!what.has('reset') && !region.dataset.live.split(' ').some((t) => what.has(t))) continue;
@@ -59,6 +60,7 @@ async function refresh() {
 function update(region, now) {
   if (region.hasAttribute('data-list') && merge(region, now)) return;
   if (region.dataset.digest !== now.dataset.digest) overtaken();
+  else if (one('.faulty', region)) return; // what is wrong stays until it is mended
   if (busy(region)) return hold(region, now, 'Changed: show');
   swap(region, now);
 }

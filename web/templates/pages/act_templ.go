@@ -515,7 +515,7 @@ func reject(a Act) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = parts.Input(parts.Field{Name: "comment", Label: "Reason, for whoever asked", Kind: "multiline", Rows: 3, Value: a.Reason, Error: a.ReasonError, Required: len(a.Presets) == 0, Max: 4000}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = parts.Input(parts.Field{Name: "comment", Label: "Reason, for whoever asked", Kind: "multiline", Rows: 3, Value: a.Reason, Error: a.ReasonError, Required: len(a.Presets) == 0, Note: "or one of the above", Max: 4000}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

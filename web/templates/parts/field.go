@@ -14,6 +14,7 @@ type Field struct {
 	Changed  bool
 	Error    string // what is wrong and what to do; empty: nothing
 	Required bool
+	Note     string   // beside the label of one that is not required; empty: "optional"
 	Options  []Option // choice
 	Complete string   // autocomplete token: "username", "current-password", "new-password"
 	Max      int      // maxlength in characters; 0: none
