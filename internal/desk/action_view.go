@@ -85,6 +85,8 @@ func advice(v ActionView, run engine.Run) string {
 		return "Not run: nobody decided, or it was not started, in time. That is not a rejection; ask the person you work for before you propose it again."
 	case engine.Refused:
 		return "Not run: the target refused it. Change what is wrong before you propose it again."
+	case engine.Sent:
+		return "Under way: it was sent, and the answer is not there yet. Wait for the outcome; do not propose it again meanwhile."
 	case engine.Unknown:
 		return "Nobody knows yet whether it happened. Do not repeat it; wait until a person or the target has said."
 	case engine.Abandoned, "withdrawn":
