@@ -20,13 +20,14 @@ import (
 
 // runCmd is everything about runs.
 type runCmd struct {
-	Start  runStartCmd  `cmd:"" help:"Start a run." example:"console run start weekly-report --data ./data --key demo-001"`
-	List   runListCmd   `cmd:"" help:"List runs, newest first." example:"console run list --status blocked --data ./data"`
-	Show   runShowCmd   `cmd:"" help:"Show one run with its steps, approvals, effects, and everything that happened, in order." example:"console run show key:demo-001 --data ./data"`
-	Resume runResumeCmd `cmd:"" help:"Continue a run." example:"console run resume key:demo-001 --data ./data"`
-	Answer runAnswerCmd `cmd:"" help:"Answer what a run asks, as a person who may." example:"console run answer key:demo-001 --step details --set amount=1500 --data ./data --as ana@example.org"`
-	Cancel runCancelCmd `cmd:"" help:"Cancel a run." example:"console run cancel run_… --data ./data --reason 'no longer needed'"`
-	Erase  runEraseCmd  `cmd:"" help:"Destroy the sensitive values of a run that has ended." example:"console run erase run_… --data ./data --reason 'asked for by the customer'"`
+	Start   runStartCmd   `cmd:"" help:"Start a run." example:"console run start weekly-report --data ./data --key demo-001"`
+	List    runListCmd    `cmd:"" help:"List runs, newest first." example:"console run list --status blocked --data ./data"`
+	Show    runShowCmd    `cmd:"" help:"Show one run with its steps, approvals, effects, and everything that happened, in order." example:"console run show key:demo-001 --data ./data"`
+	Resume  runResumeCmd  `cmd:"" help:"Continue a run." example:"console run resume key:demo-001 --data ./data"`
+	Answer  runAnswerCmd  `cmd:"" help:"Answer what a run asks, as a person who may." example:"console run answer key:demo-001 --step details --set amount=1500 --data ./data --as ana@example.org"`
+	Cancel  runCancelCmd  `cmd:"" help:"Cancel a run." example:"console run cancel run_… --data ./data --reason 'no longer needed'"`
+	Correct runCorrectCmd `cmd:"" help:"Propose what corrects a run that has ended." example:"console run correct run_… --data ./data --reason 'sent to the wrong customer'"`
+	Erase   runEraseCmd   `cmd:"" help:"Destroy the sensitive values of a run that has ended." example:"console run erase run_… --data ./data --reason 'asked for by the customer'"`
 }
 
 // crashing is the rehearsal of a crash.

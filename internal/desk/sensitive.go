@@ -128,15 +128,15 @@ func (d *Desk) Erase(ctx context.Context, p identity.Principal, ref, reason stri
 	return out, d.db.Shred(ctx)
 }
 
-// ended refuses a run that may still need its values: also one that ended
-// while nobody knows what became of something it sent.
+// ended refuses a run that is still open, or ended while nobody knows what
+// became of something it sent.
 func (d *Desk) ended(ctx context.Context, q store.Querier, run id.Run) error {
 	r, err := d.engine.Run(ctx, q, Tenant, run)
 	if err != nil {
 		return err
 	}
 	if !engine.Final(r.Status) {
-		return problem.New(problem.Conflict, "run_open", "The run is %s and may still need its values. Cancel it, then erase.", r.Status).With("status", r.Status)
+		return problem.New(problem.Conflict, "run_open", "The run is %s and has not ended. Wait for its end, or cancel it first.", r.Status).With("status", r.Status)
 	}
 	effects, err := d.engine.Effects(ctx, q, Tenant, run)
 	if err != nil {
@@ -144,7 +144,7 @@ func (d *Desk) ended(ctx context.Context, q store.Querier, run id.Run) error {
 	}
 	for _, e := range effects {
 		if e.Status == engine.Unknown {
-			return problem.New(problem.Conflict, "run_open", "Nobody knows yet what became of effect %s of the run. Settle it, then erase.", e.ID).With("effect", e.ID)
+			return problem.New(problem.Conflict, "run_open", "Nobody knows yet what became of effect %s of the run. Settle it first.", e.ID).With("effect", e.ID)
 		}
 	}
 	return nil

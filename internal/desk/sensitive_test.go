@@ -3,8 +3,10 @@ package desk_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +38,13 @@ func (w *world) secretive() {
 // redefine makes version 2 of a definition.
 func (w *world) redefine(file string, replace ...string) {
 	w.t.Helper()
+	w.redefineAs(file, 2, replace...)
+}
+
+var versionLine = regexp.MustCompile(`(?m)^version: \d+$`)
+
+func (w *world) redefineAs(file string, version int, replace ...string) {
+	w.t.Helper()
 	path := filepath.Join(w.dir, file)
 	text, err := os.ReadFile(path)
 	w.must(err)
@@ -46,7 +55,7 @@ func (w *world) redefine(file string, replace ...string) {
 		}
 		out = strings.Replace(out, replace[i], replace[i+1], 1)
 	}
-	w.must(os.WriteFile(path, []byte(strings.Replace(out, "\nversion: 1\n", "\nversion: 2\n", 1)), 0o644))
+	w.must(os.WriteFile(path, []byte(versionLine.ReplaceAllString(out, fmt.Sprint("version: ", version))), 0o644))
 }
 
 const canaryInput = `{"order_id":"4180","amount":12500,"why":"The parcel arrived damaged.","note":"` + canary + `"}`

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 
 	"countersign/internal/id"
 	"countersign/internal/problem"
@@ -13,6 +14,10 @@ import (
 // Request returns the request that was sent, secrets by name; empty before
 // the first sending.
 func (e Effect) Request() tools.Frozen { return e.request }
+
+// Params are the parameters that were sent, sensitive ones sealed; empty until
+// something was.
+func (e Effect) Params() json.RawMessage { return e.params }
 
 // Ask asks the target what became of an effect, for a person who looks at it.
 // Nothing is written and no state changes: what the engine itself finds out

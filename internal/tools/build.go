@@ -30,6 +30,7 @@ type code struct {
 	smtp                    *smtpCode
 	reconcile               *reconcileCode
 	precondition, preview   *readingCode
+	compensate              *expr.Value
 }
 
 // judgeCode are the compiled conditions of a transport.
@@ -208,7 +209,7 @@ func (b *builder) body(transport string) code {
 		if !toolName.MatchString(s.Compensate.Tool) {
 			b.fault("/compensate/tool", 0, "%q is not a tool's name", s.Compensate.Tool)
 		}
-		b.value("/compensate/with", s.Compensate.With, "params", "config", "result", "output")
+		c.compensate = b.value("/compensate/with", s.Compensate.With, "params", "config", "result", "output")
 	}
 	return c
 }

@@ -59,6 +59,8 @@ func Mount(g *echo.Group, o Options) {
 	g.POST("/runs/:id/resume", a.resumeRun)
 	g.POST("/runs/:id/cancel", a.cancelRun)
 	g.POST("/runs/:id/erase", a.eraseRun)
+	g.GET("/runs/:id/corrections", a.corrections)
+	g.POST("/runs/:id/corrections", a.correctRun)
 	g.GET("/runs/:id/answers", a.listAnswers)
 	g.POST("/runs/:id/answers", a.answer)
 	g.GET("/questions", a.listQuestions)

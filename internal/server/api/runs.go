@@ -157,3 +157,24 @@ func (a *api) eraseRun(c echo.Context) error {
 	erased, err := a.desk.Erase(c.Request().Context(), principal(c), c.Param("id"), in.Reason)
 	return orJSON(c, erased, err)
 }
+
+// corrections is GET /runs/{id}/corrections.
+func (a *api) corrections(c echo.Context) error {
+	plan, err := a.desk.CorrectionPlan(c.Request().Context(), principal(c), c.Param("id"))
+	return orJSON(c, desk.Page[desk.Correction]{Items: plan}, err)
+}
+
+// correctRun is POST /runs/{id}/corrections.
+func (a *api) correctRun(c echo.Context) error {
+	var in struct {
+		Reason string `json:"reason"`
+	}
+	if _, err := readJSON(c, &in); err != nil {
+		return err
+	}
+	run, err := a.desk.Correct(c.Request().Context(), principal(c), c.Param("id"), in.Reason)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusCreated, run)
+}
