@@ -206,7 +206,7 @@ func TestSensitive_ForgedCommitment_IsRefused(t *testing.T) {
 // A sealed value that was changed, or is gone, stops everything before it.
 func TestSensitive_ValueAlteredOrGoneAfterApproval_NothingIsSent(t *testing.T) {
 	for name, statement := range map[string]string{
-		"altered": `UPDATE sealed_value SET ciphertext = CAST(substr(ciphertext, 1, 20) || x'00' || substr(ciphertext, 22) AS BLOB)`,
+		"altered": `UPDATE sealed_value SET ciphertext = ` + testkit.OtherByte("ciphertext", 21),
 		"gone":    `DELETE FROM sealed_value`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"database/sql"
+	"fmt"
 	"testing"
 
 	_ "modernc.org/sqlite" // as somebody with the file and a shell would
@@ -44,4 +45,10 @@ func triggers(t testing.TB, db *sql.DB) (names []string) {
 		names = append(names, name)
 	}
 	return names
+}
+
+// OtherByte is the SQL of a BLOB column in which the byte at position at, from
+// 1, is another one than before, whatever it was.
+func OtherByte(column string, at int) string {
+	return fmt.Sprintf(`CAST(substr(%[1]s, 1, %[2]d - 1) || CASE substr(%[1]s, %[2]d, 1) WHEN x'00' THEN x'01' ELSE x'00' END || substr(%[1]s, %[2]d + 1) AS BLOB)`, column, at)
 }

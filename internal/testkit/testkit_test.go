@@ -2,6 +2,7 @@ package testkit_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"testing"
 
@@ -62,5 +63,23 @@ func TestRegister_ChecksEveryDatabase(t *testing.T) {
 	r.end()
 	if calls != 2 || r.failures != 0 {
 		t.Errorf("the check ran %d times with %d failures, want 2 and 0", calls, r.failures)
+	}
+}
+
+func TestOtherByte_IsAnotherByteWhateverItWas(t *testing.T) {
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for b := range 256 {
+		before := []byte{'a', byte(b), 'c'}
+		var after []byte
+		if err := db.QueryRow(`SELECT `+testkit.OtherByte("x", 2)+` FROM (SELECT ? AS x)`, before).Scan(&after); err != nil {
+			t.Fatal(err)
+		}
+		if len(after) != 3 || after[0] != 'a' || after[1] == byte(b) || after[2] != 'c' {
+			t.Fatalf("%x became %x", before, after)
+		}
 	}
 }

@@ -89,7 +89,7 @@ func (p *postOffice) talk(c net.Conn) {
 		if !p.say(c, verb, usual[verb]) {
 			return
 		}
-		if verb != "DATA" || p.script["DATA"] != "" {
+		if verb != "DATA" || p.says("DATA") != "" {
 			continue
 		}
 		message := ""
@@ -111,7 +111,7 @@ func (p *postOffice) talk(c net.Conn) {
 }
 
 func (p *postOffice) say(w io.Writer, when, usual string) bool {
-	reply := p.script[when]
+	reply := p.says(when)
 	if reply == "drop" {
 		return false
 	}
@@ -120,6 +120,19 @@ func (p *postOffice) say(w io.Writer, when, usual string) bool {
 	}
 	_, err := fmt.Fprintf(w, "%s\r\n", reply)
 	return err == nil
+}
+
+func (p *postOffice) says(when string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.script[when]
+}
+
+// from is what the post office says to a command from now on.
+func (p *postOffice) from(when, says string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.script[when] = says
 }
 
 func (p *postOffice) keep(s string) {
@@ -199,14 +212,13 @@ func TestMail_WhatTheServersReplyProves(t *testing.T) {
 }
 
 func TestMail_AllRecipientsOrNone(t *testing.T) {
-	office := &postOffice{}
+	office := &postOffice{script: map[string]string{}}
 	src := edited(t, mailYAML, `to: ["${params.to}"]`, `to: ["${params.to}", "ops@example.org"]`)
-	office.script = map[string]string{}
 	cfg := office.serve(t)
 	if o := send(t, world(t), compile(t, src), cfg, mailParams); o.Status != Confirmed {
 		t.Fatalf("both taken: %+v", o)
 	}
-	office.script["RCPT"] = "550 no"
+	office.from("RCPT", "550 no")
 	if o := send(t, world(t), compile(t, src), cfg, mailParams); o.Status != Refused || len(office.messages()) != 1 {
 		t.Errorf("one refused: %+v; %d messages", o, len(office.messages()))
 	}

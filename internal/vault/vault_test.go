@@ -148,11 +148,11 @@ func TestSave_OfTwoThatMakeARunsKeyOneConflicts(t *testing.T) {
 
 func TestValue_AlteredInTheDatabase_IsNeverBelieved(t *testing.T) {
 	for name, change := range map[string]string{
-		"a byte of the value": `UPDATE sealed_value SET ciphertext = CAST(substr(ciphertext, 1, 20) || x'00' || substr(ciphertext, 22) AS BLOB)`,
+		"a byte of the value": `UPDATE sealed_value SET ciphertext = ` + testkit.OtherByte("ciphertext", 21),
 		"another's value":     `UPDATE sealed_value SET ciphertext = (SELECT ciphertext FROM sealed_value o WHERE o.commitment <> sealed_value.commitment)`,
 		"cut":                 `UPDATE sealed_value SET ciphertext = x'00'`,
-		"the run's key":       `UPDATE data_key SET wrapped = CAST(substr(wrapped, 1, 20) || x'00' || substr(wrapped, 22) AS BLOB)`,
-		"the tenant's key":    `UPDATE tenant_key SET wrapped = CAST(substr(wrapped, 1, 20) || x'00' || substr(wrapped, 22) AS BLOB)`,
+		"the run's key":       `UPDATE data_key SET wrapped = ` + testkit.OtherByte("wrapped", 21),
+		"the tenant's key":    `UPDATE tenant_key SET wrapped = ` + testkit.OtherByte("wrapped", 21),
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
