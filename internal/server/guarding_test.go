@@ -25,6 +25,7 @@ var pageRoles = map[string]string{
 	"GET /runs": everybody, "GET /runs/new": everybody, "POST /runs": "dev ana", "GET /runs/:id": everybody,
 	"GET /runs/:id/checkpoints/:version": everybody, "POST /runs/:id/resume": "ana chloe dev", "POST /runs/:id/cancel": "ana chloe dev",
 	"GET /runs/:id/answers": everybody, "POST /runs/:id/answers": "ana ben",
+	"GET /runs/:id/corrections": everybody, "POST /runs/:id/corrections": "ana chloe dev",
 	"GET /attention": everybody, "GET /effects/:id": everybody, "POST /effects/:id/ask": "ana", "POST /effects/:id/resolve": "ana",
 	"GET /audit": "ana chloe", "POST /audit/verify": "ana chloe", "GET /audit/export.jsonl": "ana chloe", "GET /audit/export.csv": "ana chloe",
 	"GET /audit/head": "ana chloe", "GET /audit/entries/:id": "ana chloe",

@@ -33,7 +33,7 @@ func steps() []pages.RunStep {
 }
 
 func run() pages.RunView {
-	return pages.RunView{Page: frame("demo-001", "/runs"), ID: "run_71", Name: "demo-001", URL: "/runs/run_71", Status: parts.Status{Code: "waiting_approval", Word: "Waits for approval"},
+	return pages.RunView{Page: frame("demo-001", "/runs"), Title: "Weekly engineering report", ID: "run_71", Name: "demo-001", URL: "/runs/run_71", Status: parts.Status{Code: "waiting_approval", Word: "Waits for approval"},
 		Workflow: parts.Link{Text: "weekly-report 2", URL: "/definitions/workflow/weekly-report/2"}, Version: 14,
 		Waiting: []pages.Waiting{{Title: "Approval of publish", Who: "1 of approver", Until: soon, Resumes: "an approver has decided", Next: &parts.Link{Text: "Open the request", URL: "/approvals/apr_72"}}},
 		Actions: pages.RunActions{Expected: 14, Cancel: "/runs/run_71/cancel", CancelNote: "The open request is withdrawn. What was done stays done: 0 effects."},
@@ -79,6 +79,9 @@ func runs() []Exhibit {
 	blocked.Status, blocked.Waiting, blocked.Map = parts.Status{Code: "blocked", Word: "Blocked"}, nil, runMap("unknown")
 	blocked.Error = &parts.Notice{Tone: "unknown", Title: "Nobody knows whether publish happened", Text: "It was sent at 09:20 and no answer came. Find out, then the run goes on by itself.", Next: &parts.Link{Text: "Find out what happened", URL: "/effects/eff_70"}}
 	blocked.Actions.Resume, blocked.Actions.ResumeNote = "/runs/run_71/resume", "Goes on at publish. First the chain of 14 checkpoints, 1 effect, the approval and 3 versions are checked."
+	done := run()
+	done.Status, done.Actions = parts.Status{Code: "completed", Word: "Completed"}, pages.RunActions{WhyNone: "It has ended. A run that has ended is not started again.", Correct: "/runs/run_71/corrections",
+		Fixes: []pages.Fix{{Did: "publish", With: "kb.publish: Publish the page reports/2026-W48"}, {Did: "refund", Why: "The tool names nothing that corrects it."}}}
 	empty := pages.RunView{Page: frame("run_80", "/runs"), Name: "run_80", URL: "/runs/run_80", Status: parts.Status{Code: "queued", Word: "Queued"}, Workflow: parts.Link{Text: "refund 1"}, Actions: pages.RunActions{WhyNone: "It starts by itself within seconds."}, Map: runMap("todo")}
 	ask := asked()
 	told := ask
@@ -98,7 +101,7 @@ func runs() []Exhibit {
 	return []Exhibit{
 		show("runs-empty", pages.Runs, pages.RunsView{Page: frame("Runs", "/runs"), Search: search("/runs"), Empty: &parts.Empty{Title: "No run yet", Text: "A run is one execution of a workflow.", Next: &parts.Link{Text: "Start a run…", URL: "/runs/new"}}}),
 		show("runs", pages.Runs, list), deceive("runs", pages.Runs, list),
-		show("run-empty", pages.Run, empty), show("run", pages.Run, run()), show("run-blocked", pages.Run, blocked), deceive("run", pages.Run, blocked),
+		show("run-empty", pages.Run, empty), show("run", pages.Run, run()), show("run-blocked", pages.Run, blocked), show("run-correct", pages.Run, done), deceive("run", pages.Run, blocked),
 		show("run-asks", pages.Run, ask), show("run-asks-others", pages.Run, told), show("run-answered-meanwhile", pages.Run, late), deceive("run-asks", pages.Run, ask),
 		show("checkpoint", pages.Checkpoint, point), deceive("checkpoint", pages.Checkpoint, point),
 		show("start-choose", pages.Start, choose), show("start", pages.Start, start), deceive("start", pages.Start, start),

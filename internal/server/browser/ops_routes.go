@@ -13,6 +13,8 @@ func (b *Browser) operatorRoutes(g *echo.Group) {
 	g.POST("/runs/:id/cancel", b.cancelRun)
 	g.GET("/runs/:id/answers", backToRun)
 	g.POST("/runs/:id/answers", b.answer)
+	g.GET("/runs/:id/corrections", backToRun)
+	g.POST("/runs/:id/corrections", b.correctRun)
 	g.GET("/attention", b.showAttention)
 	g.GET("/effects/:id", b.showEffect)
 	g.POST("/effects/:id/ask", b.askTarget)

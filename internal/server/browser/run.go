@@ -25,7 +25,7 @@ func (b *Browser) showRun(c echo.Context) error { return b.runPage(c, http.Statu
 
 // refused is a form of a run's page that was refused, with what was typed.
 type refused struct {
-	reason, fault string // of the cancel form
+	reason, fault string // of the cancel form, or the correction form
 
 	question string // anchor of the question that was answered
 	answer   *problem.Error
@@ -45,6 +45,9 @@ func (b *Browser) runPage(c echo.Context, code int, r refused) error {
 	v := b.runView(story)
 	v.Page = page
 	v.Actions = runActions(story.run, desk.May(who(c), "operate") || story.run.Initiator == string(who(c).Person))
+	if err := b.corrections(c, story.run, &v.Actions); err != nil {
+		return err
+	}
 	v.Actions.Reason, v.Actions.Error = r.reason, r.fault
 	for _, q := range story.questions {
 		if a := b.asking(c, q, r); a != nil {
@@ -104,7 +107,7 @@ func items[T any](into *[]T) func(desk.Page[T], error) error {
 
 func (b *Browser) runView(s story) pages.RunView {
 	r := s.run
-	v := pages.RunView{ID: string(r.ID), Name: runName(r), URL: address("/runs/", string(r.ID)), Status: status(r.Status),
+	v := pages.RunView{ID: string(r.ID), Name: runName(r), Title: s.plan.Title, URL: address("/runs/", string(r.ID)), Status: status(r.Status),
 		Workflow: parts.Link{Text: fmt.Sprintf("%s %d", r.Workflow, r.WorkflowVersion), URL: fmt.Sprintf("/definitions/workflow/%s/%d", r.Workflow, r.WorkflowVersion)},
 		Version:  r.Version, Map: runMap(s), Input: document("Input", r.Input), Output: document("Output", r.Output), Facts: b.runFacts(r)}
 	for _, w := range r.WaitingFor {

@@ -34,6 +34,7 @@ type RunView struct {
 	Page     layout.Page
 	ID       string
 	Name     string // untrusted
+	Title    string // of its workflow; untrusted; empty: it is gone
 	URL      string
 	Status   parts.Status
 	Workflow parts.Link
@@ -63,7 +64,7 @@ type Waiting struct {
 }
 
 // RunActions are the buttons that apply now. POST Resume: expected_version.
-// POST Cancel: reason.
+// POST Cancel and Correct: reason.
 type RunActions struct {
 	Expected   int64
 	Resume     string
@@ -72,7 +73,16 @@ type RunActions struct {
 	CancelNote string
 	Reason     string // as typed before an error; untrusted
 	Error      string
+	Correct    string
+	Fixes      []Fix  // what Correct would propose, in this order, and what it cannot
 	WhyNone    string // why nothing applies: "Finished. A finished run is not started again."
+}
+
+// Fix is one effect and what would correct it.
+type Fix struct {
+	Did  string // "publish with kb.publish"
+	With string // "kb.publish: Publish the page notes/one"; empty: nothing can
+	Why  string // why nothing can; untrusted
 }
 
 // RunStep is one pass of one step.
