@@ -21,11 +21,9 @@ var pageRoles = map[string]string{
 	"GET /approvals/:id": everybody, "GET /approvals/:id/subject": everybody, "GET /approvals/:id/value": everybody,
 	"GET /approvals/:id/receipt": everybody, "POST /approvals/:id/decision": "ana ben", "GET /approvals/:id/edit": "ana ben",
 	"POST /approvals/:id/edit": "ana ben dev", "POST /approvals/:id/reveal": "ana ben chloe", "POST /approvals/:id/revoke": everybody, "POST /approvals/:id/comments": everybody,
-	"GET /approvals/:id/decision": everybody, "GET /approvals/:id/reveal": everybody, "GET /approvals/:id/revoke": everybody, "GET /approvals/:id/comments": everybody,
 	"GET /runs": everybody, "GET /runs/new": everybody, "POST /runs": "dev ana", "GET /runs/:id": everybody,
 	"GET /runs/:id/checkpoints/:version": everybody, "POST /runs/:id/resume": "ana chloe dev", "POST /runs/:id/cancel": "ana chloe dev",
-	"GET /runs/:id/answers": everybody, "POST /runs/:id/answers": "ana ben",
-	"GET /runs/:id/corrections": everybody, "POST /runs/:id/corrections": "ana chloe dev",
+	"POST /runs/:id/answers": "ana ben", "POST /runs/:id/corrections": "ana chloe dev",
 	"GET /attention": everybody, "GET /effects/:id": everybody, "POST /effects/:id/ask": "ana", "POST /effects/:id/resolve": "ana",
 	"GET /audit": "ana chloe", "POST /audit/verify": "ana chloe", "GET /audit/export.jsonl": "ana chloe", "GET /audit/export.csv": "ana chloe",
 	"GET /audit/head": "ana chloe", "GET /audit/entries/:id": "ana chloe",
@@ -34,6 +32,13 @@ var pageRoles = map[string]string{
 	"POST /people/:id/roles": "chloe", "POST /people/:id/active": "chloe",
 	"GET /account": everybody, "POST /account/password": everybody, "POST /account/tokens": everybody,
 	"POST /tokens/:id/revoke": everybody, "POST /sessions/:id/end": everybody,
+
+	// Addresses of forms, which lead back to the page that holds the form.
+	"GET /approvals/:id/decision": everybody, "GET /approvals/:id/reveal": everybody, "GET /approvals/:id/revoke": everybody, "GET /approvals/:id/comments": everybody,
+	"GET /runs/:id/resume": everybody, "GET /runs/:id/cancel": everybody, "GET /runs/:id/answers": everybody, "GET /runs/:id/corrections": everybody,
+	"GET /effects/:id/ask": everybody, "GET /effects/:id/resolve": everybody, "GET /audit/verify": everybody,
+	"GET /people/:id/roles": everybody, "GET /people/:id/active": everybody, "GET /signout": everybody,
+	"GET /account/password": everybody, "GET /account/tokens": everybody, "GET /tokens/:id/revoke": everybody, "GET /sessions/:id/end": everybody,
 }
 
 // routes are those the router has for people, as "METHOD /path".
@@ -88,6 +93,21 @@ func TestRoutes_EveryOneIsListedAndNeedsASession(t *testing.T) {
 		}
 		if w := s.send("ana", method, concrete(path), nil); w.Code != http.StatusUnauthorized {
 			t.Errorf("%s with a cookie only: status %d, want 401", name, w.Code)
+		}
+	}
+}
+
+// Whoever reloads the answer to a form, or comes back to it after signing in,
+// finds the page that holds the form.
+func TestForms_AddressesLeadToTheirPage(t *testing.T) {
+	s := newSite(t)
+	for name := range pageRoles {
+		path, isForm := strings.CutPrefix(name, "POST ")
+		if !isForm {
+			continue
+		}
+		if w := s.get("chloe", concrete(path)); w.Code == http.StatusMethodNotAllowed || w.Code == http.StatusNotFound && !strings.HasSuffix(path, "/edit") {
+			t.Errorf("GET %s: status %d, want the page that holds the form", path, w.Code)
 		}
 	}
 }

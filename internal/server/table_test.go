@@ -38,7 +38,7 @@ func TestRoutes_TheTableOfPagesIsTheRouter(t *testing.T) {
 		}
 	}
 	for _, r := range routes {
-		formBack := (strings.HasPrefix(r, "GET /approvals/:id/") || strings.HasPrefix(r, "GET /runs/:id/")) && slices.Contains(told, "POST"+strings.TrimPrefix(r, "GET"))
+		formBack := strings.HasPrefix(r, "GET") && slices.Contains(told, "POST"+strings.TrimPrefix(r, "GET"))
 		apart := slices.Contains([]string{"GET /static/*", "GET /favicon.ico", "GET /healthz", "GET /readyz", "GET /events"}, r)
 		if !slices.Contains(told, r) && !formBack && !apart {
 			t.Errorf("%s is missing in the table", r)

@@ -126,9 +126,6 @@ func answerFields(c echo.Context, q desk.Question, typedIn bool, fault *problem.
 	return fields
 }
 
-// backToRun leads from the address of a form to the page that holds it.
-func backToRun(c echo.Context) error { return see(c, address("/runs/", c.Param("id"))) }
-
 // questionNote says what a step asked and who answered; empty for other steps.
 func questionNote(all []desk.Question, t engine.Step) string {
 	for _, q := range all {

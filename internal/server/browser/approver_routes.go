@@ -17,9 +17,6 @@ func (b *Browser) approverRoutes(g *echo.Group) {
 	g.GET("/approvals/:id/subject", b.downloadSubject)
 	g.GET("/approvals/:id/value", b.downloadValue)
 	g.GET("/approvals/:id/receipt", b.downloadReceipt)
-	for _, form := range []string{"decision", "reveal", "revoke", "comments"} {
-		g.GET("/approvals/:id/"+form, backToRequest) // a form that came back is reloaded at its own address
-	}
 	g.POST("/approvals/:id/decision", b.decide)
 	g.GET("/approvals/:id/edit", b.showEdit)
 	g.POST("/approvals/:id/edit", b.edit)
@@ -27,6 +24,3 @@ func (b *Browser) approverRoutes(g *echo.Group) {
 	g.POST("/approvals/:id/revoke", b.revoke)
 	g.POST("/approvals/:id/comments", b.comment)
 }
-
-// backToRequest leads from the address of a form to the page that holds it.
-func backToRequest(c echo.Context) error { return see(c, requestURL(c, "")) }

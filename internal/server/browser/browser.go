@@ -68,6 +68,7 @@ func (b *Browser) Mount(e *echo.Echo) {
 	b.operatorRoutes(own)
 	b.auditorRoutes(own)
 	b.personRoutes(own)
+	formRoutes(own)
 }
 
 // events is GET /events: which topics changed, while the session lasts.
