@@ -68,7 +68,7 @@ func TestSensitive_PolicyJudgesWhatIsSealedForTheFirstTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.secretive()
-	w.redefine("workflows/refund.yaml", `note: "${input.note}"`, `note: "For ${input.note}."`, "\nversion: 2\n", "\nversion: 3\n")
+	w.redefineAs("workflows/refund.yaml", 3, `note: "${input.note}"`, `note: "For ${input.note}."`)
 	_, err := w.inst.LoadDefinitions(t.Context())
 	w.must(err)
 	w.policy(2, `  - name: others
@@ -104,7 +104,7 @@ func TestSensitive_JoinedText_ReachesTheTargetWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.secretive()
-	w.redefine("workflows/refund.yaml", `note: "${input.note}"`, `note: "For ${input.note}."`, "\nversion: 2\n", "\nversion: 3\n")
+	w.redefineAs("workflows/refund.yaml", 3, `note: "${input.note}"`, `note: "For ${input.note}."`)
 	_, err := w.inst.LoadDefinitions(t.Context())
 	w.must(err)
 	run, a := w.refundWithCanary("")
