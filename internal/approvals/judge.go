@@ -31,6 +31,9 @@ type Facts struct {
 var conditionNames = expr.Vars("tool", "tool_version", "risk", "params", "target", "initiator",
 	"on_behalf_of", "initiator_roles", "workflow", "hour", "weekday")
 
+// Weekdays are the values of weekday.
+var Weekdays = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
+
 func (f Facts) vars() map[string]any {
 	roles := make([]any, len(f.InitiatorRoles))
 	for i, r := range f.InitiatorRoles {

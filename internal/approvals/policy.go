@@ -78,6 +78,20 @@ func (p *Policy) Roles() (roles []string) {
 	return roles
 }
 
+// Comparison is a text that a rule compares a variable with.
+type Comparison struct{ Rule, Text string }
+
+// Compared lists the texts that the rules compare the variable with, in the
+// order of the rules.
+func (p *Policy) Compared(variable string) (all []Comparison) {
+	for _, r := range p.rules {
+		for _, text := range r.when.Compared(variable) {
+			all = append(all, Comparison{r.name, text})
+		}
+	}
+	return all
+}
+
 // Group is a number of places that distinct people must fill. Exactly one of
 // Role and People says who can.
 type Group struct {

@@ -70,15 +70,19 @@ type source struct{ file, text string }
 func Read(f Folders) (*Bundle, error) {
 	b := &Bundle{sources: map[string]source{}}
 	var faults strictyaml.Problems
+	var broken []string
 	each(f.Tools, "tools", &faults, func(file string, src []byte) error {
 		t, err := tools.Compile(file, src)
+		if err != nil {
+			broken = append(broken, nameOf(file, src)...)
+		}
 		if err == nil {
 			b.Tools = append(b.Tools, t)
 			b.sources[t.Digest] = source{file, string(src)}
 		}
 		return err
 	})
-	catalog := b.catalog()
+	catalog := known{b.catalog(), broken}
 	each(f.Workflows, "workflows", &faults, func(file string, src []byte) error {
 		w, err := workflow.Compile(file, src, catalog)
 		if err == nil {
@@ -102,6 +106,7 @@ func Read(f Folders) (*Bundle, error) {
 		return err
 	})
 	b.checkTwins(&faults)
+	b.doubtPolicies()
 	if len(faults) > 0 {
 		return nil, faults
 	}

@@ -80,9 +80,11 @@ type builder struct {
 
 var (
 	toolName = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$`)
-	risks    = []string{"low", "medium", "high", "critical"}
 	effects  = []string{"read", "write"}
 )
+
+// Risks are the risks a tool may have, the least first.
+var Risks = []string{"low", "medium", "high", "critical"}
 
 const (
 	toolNameMax = 100
@@ -118,7 +120,7 @@ func (b *builder) head() {
 		}
 	}
 	b.oneOf("/effect", s.Effect, effects)
-	b.oneOf("/risk", s.Risk, risks)
+	b.oneOf("/risk", s.Risk, Risks)
 	if s.Effect == "read" {
 		b.readOnly()
 	}

@@ -205,6 +205,8 @@ func (c *checker) tool(st *formStep, at string) {
 	case !ok:
 		c.fault(at+"/tool", "there is no tool %q%s", st.Tool, near(st.Tool, c.catalog.ToolNames()))
 		return
+	case info.Broken:
+		return
 	case info.Write && st.Kind == Call:
 		c.fault(at+"/tool", "%s changes the world (effect: write): use `action: %s`, so that it is approved and recorded", st.Tool, st.Tool)
 	case !info.Write && st.Kind == Action:

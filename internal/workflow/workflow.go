@@ -24,6 +24,7 @@ type ToolInfo struct {
 	Write   bool           // changes the world
 	Params  *schema.Schema // nil: not known, names of parameters are not checked
 	Risk    string
+	Broken  bool // its own definition has faults: nothing but the name is known
 }
 
 // Catalog is the tools in force while a definition is compiled.
