@@ -34,7 +34,7 @@ func TestApproval_ReadsAsTheToolsSchemaSays(t *testing.T) {
 	}
 	s.want("an edit", s.post("ana", "/approvals/"+a.ID+"/edit", "do", "save", "digest", a.Digest, "/amount", "9900", "comment", "Less."), http.StatusSeeOther)
 	s.inOrder("what changed", readable(s.get("ben", "/approvals/"+a.ID)), "What changed", "Amount", "125.00 EUR stored as 12500", "99.00 EUR stored as 9900")
-	s.inOrder("what stays", readable(s.get("ana", "/approvals/"+a.ID+"/edit")), "Stays as it is", "Order order_id", "4180", "Currency")
+	s.inOrder("what stays", readable(s.get("ana", "/approvals/"+a.ID+"/edit")), "Amount", "9900 is 99.00 EUR", "smallest unit", "Stays as it is", "Order order_id", "4180", "Currency")
 }
 
 // TestStart_SaysWhatIsWantedInWords: a pattern is for machines, and stands in

@@ -156,7 +156,7 @@ func edits() []Exhibit {
 	v := pages.EditView{Page: frame("Edit", "/inbox"), Back: parts.Link{Text: "Back to the request", URL: "/approvals/apr_71"}, Action: "/approvals/apr_71/edit",
 		Sentence: "Refund 1,420.00 EUR on order 8841", Risk: "high", Digest: digest1, Revision: 1,
 		Fields: []parts.Field{
-			{Name: "/amount", Label: "Amount in cents", Kind: "integer", Value: "142000", Original: "142000", Hint: "whole number, 1 to 1,000,000", Required: true},
+			{Name: "/amount", Label: "Amount in cents", Kind: "integer", Value: "142000", Original: "142000", Reading: "142000 is 1420.00 EUR", Hint: "whole number, 1 to 1,000,000", Required: true},
 			{Name: "/note", Label: "Note", Kind: "multiline", Value: "Refund for order 8841", Original: "Refund for order 8841", Hint: "at most 200 characters"}},
 		Comment: parts.Field{Name: "comment", Label: "Why do you change it?", Kind: "multiline", Rows: 2},
 		Fixed:   parts.Values{Caption: "Parameters that stay", Rows: params().Rows[:1]}}
@@ -164,9 +164,10 @@ func edits() []Exhibit {
 	wrong.Errors = &parts.Notice{Tone: "bad", Title: "Two things to correct", Text: "Nothing was saved."}
 	wrong.Fields = []parts.Field{v.Fields[0], v.Fields[1]}
 	wrong.Fields[0].Value, wrong.Fields[0].Error, wrong.Fields[0].Changed = "12,40", "Write a whole number of cents, such as 1240.", true
+	wrong.Fields[0].Reading = ""
 	checked := v
 	checked.Fields = []parts.Field{v.Fields[0], v.Fields[1]}
-	checked.Fields[0].Value, checked.Fields[0].Changed = "124000", true
+	checked.Fields[0].Value, checked.Fields[0].Changed, checked.Fields[0].Reading = "124000", true, "124000 is 1240.00 EUR"
 	checked.Outcome = &pages.EditOutcome{Sentence: "Refund 1,240.00 EUR on order 8841", Diff: parts.Values{Caption: "Revision 2 against revision 1", Against: "revision 1", Rows: params().Rows[1:2]},
 		Digest: digest2, Policy: policy(), Notes: []string{"The approval of Ben Okafor no longer counts.", "You may approve your own revision only where one approval is enough: here two are needed."}, Save: "Save as revision 2"}
 	return []Exhibit{show("edit", pages.Edit, v), show("edit-wrong", pages.Edit, wrong), show("edit-checked", pages.Edit, checked), deceive("edit", pages.Edit, checked)}

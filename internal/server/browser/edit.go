@@ -54,6 +54,7 @@ func (b *Browser) editPage(c echo.Context, code int, fault *problem.Error, outco
 		value := typed(c, f)
 		field := schemaField(f, value, faultAt(fault, f.Pointer))
 		field.Original, field.Changed = f.Default, value != f.Default
+		field.Reading = reading(value, f.Pointer, a.ParamLabels)
 		v.Fields = append(v.Fields, field)
 	}
 	if fault != nil {

@@ -69,3 +69,14 @@ func money(text, currency string) string {
 	cut := len(number) - digits
 	return sign + number[:cut] + "." + number[cut:] + " " + currency
 }
+
+// reading says what a whole number of a currency's smallest unit means. It
+// names the number, so that it stays true while somebody types another.
+func reading(value, pointer string, labels []desk.Label) string {
+	for _, l := range labels {
+		if m := money(value, l.Currency); l.Pointer == pointer && m != "" {
+			return value + " is " + m
+		}
+	}
+	return ""
+}

@@ -12,6 +12,7 @@ type Field struct {
 	Value    string // as typed, whatever it was; untrusted
 	Original string // what it was before editing; shown as "was …" when Changed
 	Changed  bool
+	Reading  string // what the value means, naming it: "12500 is 125.00 EUR"
 	Error    string // what is wrong and what to do; empty: nothing
 	Required bool
 	Note     string   // beside the label of one that is not required; empty: "optional"

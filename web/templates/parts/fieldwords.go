@@ -32,6 +32,9 @@ func fieldAttributes(f Field) templ.Attributes {
 		a["aria-invalid"] = "true"
 		described = append(described, fieldID(f)+"-error")
 	}
+	if f.Reading != "" {
+		described = append(described, fieldID(f)+"-reading")
+	}
 	if f.Hint != "" {
 		described = append(described, fieldID(f)+"-hint")
 	}
