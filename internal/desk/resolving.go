@@ -1,8 +1,11 @@
 package desk
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"countersign/internal/canon"
 	"countersign/internal/engine"
@@ -28,6 +31,9 @@ func (d *Desk) Resolve(ctx context.Context, p identity.Principal, ref string, in
 		return EffectView{}, problem.New(problem.Forbidden, "not_a_person", "Only a person can say what happened.")
 	}
 	evidence, err := words("/evidence", in.Evidence, commentCharsMax)
+	if !slices.Contains(engine.Outcomes, in.Outcome) {
+		err = cmp.Or(problem.From(err), problem.New(problem.Invalid, "invalid", "Nothing was changed.")).At("/outcome", "say what happened: one of %s", strings.Join(engine.Outcomes, ", "))
+	}
 	if err != nil {
 		return EffectView{}, err
 	}

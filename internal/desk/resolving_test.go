@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +74,16 @@ func TestResolve_ReceiptThatIsNotTheToolsOutput_IsRefusedBeforeAnythingIsStored(
 		}
 		if p := w.wantProblem(err, codeOf(err)); p.Kind != "invalid" && p.Kind != "malformed" || pointer != "" && (len(p.Fields) == 0 || !strings.HasPrefix(p.Fields[0].Pointer, pointer)) {
 			t.Errorf("the receipt %s is refused with %s, want it to name %s", receipt, asJSON(t, p), pointer)
+		}
+	}
+	for outcome, pointers := range map[string][]string{"": {"/evidence", "/outcome"}, "maybe": {"/evidence", "/outcome"}, engine.GiveUp: {"/evidence"}} {
+		_, err := w.desk.Resolve(t.Context(), w.principal("ana"), string(e.ID), desk.Resolve{Outcome: outcome, Evidence: " "})
+		var named []string
+		for _, f := range w.wantProblem(err, "invalid").Fields {
+			named = append(named, f.Pointer)
+		}
+		if !slices.Equal(named, pointers) {
+			t.Errorf("the outcome %q without evidence names %q, want %q", outcome, named, pointers)
 		}
 	}
 	if now := w.wantUnknown(e); len(now.Late) != 0 || len(w.entries("", "")) != entries {

@@ -85,6 +85,9 @@ const (
 	GiveUp          = "give_up"
 )
 
+// Outcomes lists them.
+var Outcomes = []string{Happened, DidNotSendAgain, DidNotStop, GiveUp}
+
 // Resolution is what a person states of an unknown effect.
 type Resolution struct {
 	Outcome  string          // Happened, DidNotSendAgain, DidNotStop, GiveUp

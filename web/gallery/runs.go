@@ -130,6 +130,8 @@ func stuck() []Exhibit {
 			{Value: "did_not_stop", Title: "It did not happen: stop", Then: "The step fails as not done, and the workflow's rule for errors applies."},
 			{Value: "give_up", Title: "It cannot be found out", Then: "The effect is abandoned: recorded for ever as unknown. The step fails."}},
 		Text: parts.Field{Name: "evidence", Label: "How do you know?", Kind: "multiline", Required: true, Hint: "What you looked at and what it showed. It is kept in the audit log."}, Receipt: parts.Field{Name: "receipt", Label: "Receipt, if it happened", Kind: "json", Hint: "JSON; becomes the output of the step"}}
+	refused := effect
+	refused.Notice, refused.Unchosen, refused.Text.Error = &parts.Notice{Tone: "bad", Title: "Nothing was changed."}, "Choose one.", "say why, in a few words"
 	asked := effect
 	asked.CannotAsk, asked.Ask, asked.TwoPersons = "", "/effects/eff_73/ask", "Critical: a second person has to say the same before anything follows."
 	asked.Answer = &pages.TargetAnswer{Tone: "good", Text: "The target lists one refund with this key, made at 09:20:12.", At: minute, Body: &parts.JSON{Title: "Its answer", Text: "{\"items\":[{\"id\":\"rf_20931\"}]}"}}
@@ -140,6 +142,6 @@ func stuck() []Exhibit {
 	return []Exhibit{
 		show("attention-empty", pages.Attention, pages.AttentionView{Page: frame("Needs attention", "/attention"), Empty: &parts.Empty{Title: "Nothing is stuck", Text: "No unknown outcome, no dead end, nothing overdue."}}),
 		show("attention", pages.Attention, v), deceive("attention", pages.Attention, v),
-		show("effect", pages.Effect, effect), show("effect-asked", pages.Effect, asked), show("effect-settled", pages.Effect, settled), deceive("effect", pages.Effect, asked),
+		show("effect", pages.Effect, effect), show("effect-refused", pages.Effect, refused), show("effect-asked", pages.Effect, asked), show("effect-settled", pages.Effect, settled), deceive("effect", pages.Effect, asked),
 	}
 }

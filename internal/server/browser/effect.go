@@ -72,6 +72,9 @@ func (b *Browser) effectView(s desk.EffectStory, f effectForm, may bool) pages.E
 	v.Action, v.Choices = address("/effects/", string(e.ID))+"/resolve", choices(f.outcome)
 	v.Text = parts.Field{Name: "evidence", Label: "How do you know?", Hint: "what you looked at and what it showed; kept for ever", Kind: "multiline", Value: f.evidence, Required: true, Error: faultAt(f.fault, "/evidence")}
 	v.Receipt = parts.Field{Name: "receipt", Label: "What the target answered, if you have it", Hint: "JSON; becomes the step's output when it happened", Kind: "json", Value: f.receipt, Error: faultAt(f.fault, "/receipt")}
+	if faultAt(f.fault, "/outcome") != "" {
+		v.Unchosen = "Choose one."
+	}
 	if f.fault != nil {
 		v.Notice = &parts.Notice{Tone: "bad", Title: f.fault.Message, Text: e.Said}
 	}

@@ -51,6 +51,7 @@ type EffectView struct {
 	Action     string // empty: settled, or not allowed
 	WhyNot     string
 	Choices    []Choice
+	Unchosen   string      // none of them was chosen
 	Text       parts.Field // evidence
 	Receipt    parts.Field
 	Settled    *parts.Notice // how it was settled, by whom
