@@ -11,8 +11,8 @@ import (
 	"countersign/internal/store"
 )
 
-// now is the wall clock, for readings; inside transactions tx.Now is.
-func (d *Desk) now() time.Time { return time.Now().UTC() }
+// now is the time of readings; inside transactions tx.Now is.
+func (d *Desk) now() time.Time { return d.db.Now() }
 
 // Ready reports whether the database answers.
 func (d *Desk) Ready(ctx context.Context) error {

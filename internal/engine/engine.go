@@ -50,7 +50,7 @@ type Options struct {
 	Notify   func(topic, subject string)         // hints for pages: ("runs", run id), ("effects", effect id)
 	Observer Observer                            // metrics and traces; nil: nobody
 	Jitter   func() float64                      // in [0,1); nil: random
-	Now      func() time.Time                    // the store's clock; nil: time.Now. Only for polling
+	Now      func() time.Time                    // nil: that of DB. For polling and for spans, outside transactions
 	Logger   *slog.Logger
 
 	LeaseFor     time.Duration // 0: LeaseDefault
@@ -92,7 +92,7 @@ func (o *Options) setDefaults() {
 		o.Jitter = rand.Float64
 	}
 	if o.Now == nil {
-		o.Now = time.Now
+		o.Now = o.DB.Now
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -40,7 +40,25 @@ func (w *writer) openClock() error {
 	}
 	w.clock = clock{mark: mark, stored: mark, fresh: true, behind: mark - wall}
 	w.stats.behind.Store(w.clock.behind)
+	w.given.Store(mark)
 	return nil
+}
+
+// learnClock reads the stored mark when the database is opened.
+func (w *writer) learnClock() error {
+	mark, err := w.conn.integer("SELECT mark_us FROM store_clock WHERE id = 1")
+	if err != nil {
+		return fmt.Errorf("read the clock mark: %w", err)
+	}
+	w.given.Store(mark)
+	return nil
+}
+
+// Now is the time for whoever reads without a transaction: UTC, and never
+// before an instant that a transaction of this process was given, or that was
+// stored when the database was opened.
+func (db *DB) Now() time.Time {
+	return FromMicros(max(db.writer.wall(), db.writer.given.Load()))
 }
 
 // tick gives out the next instant and whether the clock is suspect.
@@ -48,6 +66,7 @@ func (w *writer) tick(hook bool) (time.Time, bool) {
 	c := &w.clock
 	if !c.fresh && !hook {
 		c.mark = max(c.mark, w.wall())
+		w.given.Store(c.mark)
 	}
 	c.fresh = false
 	return FromMicros(c.mark), c.behind > ClockStepMax.Microseconds()
@@ -109,6 +128,7 @@ func (tx *Tx) acceptClock() error {
 	}
 	tx.undoClock, tx.wrote = &before, true
 	w.clock = clock{mark: wall, stored: wall}
+	w.given.Store(wall)
 	tx.now, tx.suspect, tx.timed = FromMicros(wall), false, true
 	return nil
 }

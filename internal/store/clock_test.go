@@ -93,6 +93,42 @@ func TestNow_IsNotOlderThanWhatTheSubmitterSaw(t *testing.T) {
 	}
 }
 
+// Whoever reads without a transaction sees the time that transactions see: a
+// session does not live longer, and what is due is found, when the machine's
+// clock goes back.
+func TestNow_OfReadingsNeverGoesBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "clock.db")
+	var clock wallClock
+	clock.set(noon)
+	db := testkit.OpenWith(t, store.Options{Path: path, Lines: []store.Line{notes}, Now: clock.now})
+	if got := db.Now(); !got.Equal(noon) {
+		t.Errorf("before any transaction Now is %v, want the machine's %v", got, noon)
+	}
+	at, _ := stamp(t, db)
+	clock.add(-4 * time.Minute)
+	if got := db.Now(); !got.Equal(at) {
+		t.Errorf("4 minutes back Now is %v, want the mark %v", got, at)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = testkit.OpenWith(t, store.Options{Path: path, Lines: []store.Line{notes}, Now: clock.now})
+	if got := db.Now(); !got.Equal(at) {
+		t.Errorf("after a restart Now is %v, want the mark %v", got, at)
+	}
+	clock.add(5 * time.Minute)
+	if got := db.Now(); !got.Equal(noon.Add(time.Minute)) {
+		t.Errorf("ahead of the mark Now is %v, want the machine's", got)
+	}
+	clock.add(-time.Hour)
+	if err := db.AcceptClock(t.Context(), func(ctx context.Context, tx *store.Tx) error { return put(ctx, tx, "accepted") }); err != nil {
+		t.Fatal(err)
+	}
+	if got := db.Now(); !got.Equal(noon.Add(-59 * time.Minute)) {
+		t.Errorf("after the earlier time was accepted Now is %v", got)
+	}
+}
+
 func TestClockSuspect_MoreThanFiveMinutesBackUntilAccepted(t *testing.T) {
 	wall := &wallClock{}
 	wall.set(noon)

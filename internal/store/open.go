@@ -54,6 +54,9 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if err := db.openReaders(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database %s: %w", o.Path, err), w.conn.shut())
 	}
+	if err := w.learnClock(); err != nil {
+		return nil, errors.Join(err, db.shutReaders(len(db.readers)), w.conn.shut())
+	}
 	db.writer = w
 	w.scope = scope{values: context.Background(), db: db}
 	go w.hints.run()

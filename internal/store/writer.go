@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"modernc.org/sqlite"
@@ -52,6 +53,8 @@ type writer struct {
 	dead    error     // why nothing can be committed any more
 	dirty   bool      // there were commits since the last checkpoint
 	clock   clock
+
+	given atomic.Int64 // the mark, for whoever reads without a transaction
 }
 
 func (w *writer) addHook(fn func(ctx context.Context, tx *Tx) error) {
@@ -155,6 +158,7 @@ func (w *writer) runJob(j *job) {
 		w.wrote = w.wrote || j.tx.wrote
 	} else if undo := j.tx.undoClock; undo != nil {
 		w.clock = *undo
+		w.given.Store(undo.mark)
 	}
 	if err := w.settle(nested, j.err); err != nil {
 		w.broken = fmt.Errorf("end savepoint: %w", err)
