@@ -90,6 +90,11 @@ func (g gate) goes(ctx context.Context, tx *store.Tx, c approvals.Checked) (engi
 	if err := g.book.Begin(ctx, tx, Tenant, c.Request.ID, c.Digest); err != nil {
 		return engine.Admission{}, fmt.Errorf("begin request %s: %w", c.Request.ID, err)
 	}
+	if c.Request.Kind == approvals.KindDocument { // of an action the ledger says it
+		if err := g.taken(ctx, tx, c); err != nil {
+			return engine.Admission{}, err
+		}
+	}
 	s, err := frozenIn(c.Subject)
 	if err != nil {
 		return engine.Admission{}, err
@@ -102,6 +107,16 @@ func (g gate) goes(ctx context.Context, tx *store.Tx, c approvals.Checked) (engi
 	said := ruling(c.Request)
 	a.By, a.Comment = said.By, said.Comment
 	return a, nil
+}
+
+// taken records that the run went on with the approval of a document.
+func (g gate) taken(ctx context.Context, tx *store.Tx, c approvals.Checked) error {
+	_, err := g.log.Append(ctx, tx, audit.Entry{
+		Tenant: Tenant, Actor: engineActor, Channel: "engine", Action: "approval.taken", Subject: string(c.Request.ID), Run: c.Request.Run,
+		Digest: c.Digest, Outcome: string(c.Request.Status), Payload: payload(map[string]string{"step": c.Request.Path}),
+	})
+	g.announce(tx, TopicApprovals, string(c.Request.ID))
+	return err
 }
 
 // frozen is what of a subject the executor uses.

@@ -76,7 +76,8 @@ type world struct {
 	calls  atomic.Int64 // requests that reached it
 	ledger *standin.Ledger
 	config instance.Config
-	logger *slog.Logger // nil: errors go to the test's own
+	logger *slog.Logger  // nil: errors go to the test's own
+	ahead  time.Duration // how far the instance's clock is, from its opening on
 	inst   *instance.Instance
 	desk   *desk.Desk
 }
@@ -130,7 +131,8 @@ func (w *world) open() {
 	if logger == nil {
 		logger = slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 	}
-	w.inst, err = instance.Open(w.t.Context(), instance.Options{Dir: w.dir, Config: w.config, Drive: true, Holder: "test", Logger: logger})
+	w.inst, err = instance.Open(w.t.Context(), instance.Options{Dir: w.dir, Config: w.config, Drive: true, Holder: "test", Logger: logger,
+		Now: func() time.Time { return time.Now().Add(w.ahead) }})
 	w.must(err)
 	w.desk = w.inst.Desk
 	_, err = w.inst.LoadDefinitions(w.t.Context())

@@ -1,11 +1,13 @@
 package desk
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"countersign/internal/approvals"
 	"countersign/internal/canon"
@@ -26,6 +28,10 @@ type Label struct {
 // fillLabels adds how the tool's schemas name what is asked and measured. A
 // request without a tool, or whose tool is gone, has no labels.
 func (d *Desk) fillLabels(ctx context.Context, q store.Querier, r approvals.Request, _ identity.Principal, out *Approval) error {
+	if r.Kind == approvals.KindDocument {
+		out.Impact, out.Reversible = d.leadsTo(ctx, q, r), true
+		return nil
+	}
 	if r.ToolDigest == "" {
 		return nil
 	}
@@ -36,6 +42,32 @@ func (d *Desk) fillLabels(ctx context.Context, q store.Querier, r approvals.Requ
 	out.ParamLabels, out.PreviewLabels = labels(t.Params(), out.Params), labels(t.PreviewSchema(), out.Preview)
 	out.Undo, out.Reversible = undo(t)
 	return nil
+}
+
+// leadsTo says what follows from the approval of a document: nothing by
+// itself, and what of it the workflow makes depend on it.
+func (d *Desk) leadsTo(ctx context.Context, q store.Querier, r approvals.Request) string {
+	const alone = "Approving it sends nothing; the run goes on. What it does next is asked for by itself, where the policy says so."
+	w, err := d.defs.Workflow(ctx, q, Tenant, r.Plan.WorkflowDigest)
+	if err != nil {
+		return alone // the page is complete without
+	}
+	var guarded []string
+	for _, step := range w.Steps() {
+		if step.Path == r.Path {
+			guarded = step.Guards
+		}
+	}
+	var depend []string
+	for _, step := range w.Steps() {
+		if slices.Contains(guarded, step.Path) {
+			depend = append(depend, fmt.Sprintf("%s (%s)", cmp.Or(step.Title, step.Path), step.Tool))
+		}
+	}
+	if len(depend) == 0 {
+		return alone
+	}
+	return alone + " Without it these are never reached: " + strings.Join(depend, ", ") + "."
 }
 
 // undo says whether what a tool does can be undone, as its definition declares.

@@ -49,6 +49,8 @@ type Options struct {
 	Crash   func(window, path string, pass int)
 	Logger  *slog.Logger
 	Version string // of this program, for traces
+
+	Now func() time.Time // nil: time.Now
 }
 
 // Instance is an open data folder.
@@ -90,7 +92,7 @@ func Open(ctx context.Context, o Options) (_ *Instance, err error) {
 		}
 		epoch = i.lock.Epoch()
 	}
-	if i.DB, err = store.Open(ctx, store.Options{Path: filepath.Join(o.Dir, DatabaseFile), Lines: Lines(), Logger: o.Logger}); err != nil {
+	if i.DB, err = store.Open(ctx, store.Options{Path: filepath.Join(o.Dir, DatabaseFile), Lines: Lines(), Logger: o.Logger, Now: o.Now}); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	if i.Log, err = audit.Open(ctx, i.DB, o.Dir); err != nil {

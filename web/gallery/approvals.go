@@ -105,6 +105,13 @@ func approvals() []Exhibit {
 			{Name: "command", Type: "text", Text: strings.Repeat("echo step && ", 300) + "rm -rf /srv/data", Origin: "agent", CopyURL: "/y"},
 		}
 	})
+	plan := changedView(func(v *pages.ApprovalView) {
+		v.Document, v.Sentence, v.Target, v.Step, v.Tool, v.Risk, v.Reason = true, "The plan for the move", "", "plan", parts.Link{}, "", ""
+		v.Impact = "Approving it sends nothing; the run goes on. What it does next is asked for by itself, where the policy says so. Without it these are never reached: Publish (kb.publish)."
+		v.Preview, v.Checks, v.Reversible, v.Irreversible, v.Request = nil, nil, "", false, nil
+		v.Act.Approve, v.Act.Reject = "Approve", "Reject"
+		v.Params = parts.Values{Caption: "What is presented", Rows: []parts.Value{{Name: "plan", Type: "text", Text: "Move the archive first.\nThen the index."}}}
+	})
 	armedLong := long
 	actArmed := *long.Act
 	actArmed.Armed, actArmed.Reauthenticate = true, true
@@ -117,6 +124,7 @@ func approvals() []Exhibit {
 		show("armed", changedView(func(v *pages.ApprovalView) { v.Act.Armed = true })),
 		show("long", long),
 		show("long-armed", armedLong),
+		show("document", plan), show("no-rule", changedView(func(v *pages.ApprovalView) { v.Policy.NoRule = true })),
 		show("cannot", changedView(func(v *pages.ApprovalView) {
 			v.Status.Word = "Waits for finance"
 			v.Act = &pages.Act{Digest: digest1, WhyNot: "You asked for this, and the policy wants somebody else to decide.", WhoCan: []string{"Ben Okafor", "Lin Wei"}}

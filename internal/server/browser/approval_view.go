@@ -95,7 +95,7 @@ func (b *Browser) preview(a desk.Approval) *pages.Preview {
 }
 
 func policy(a desk.Approval) pages.Policy {
-	p := pages.Policy{Rule: a.Rule, DeadEnd: a.Eligible.DeadEnd}
+	p := pages.Policy{Rule: a.Rule, NoRule: a.Rule == approvals.RuleNone, Faulty: a.Rule == approvals.RuleError, DeadEnd: a.Eligible.DeadEnd}
 	if a.Policy != "" {
 		p.Name = parts.Link{Text: fmt.Sprintf("%s %d", a.Policy, a.PolicyVersion), URL: fmt.Sprintf("/definitions/policy/%s/%d", a.Policy, a.PolicyVersion)}
 	}

@@ -56,7 +56,7 @@ func (b *Browser) auditPage(c echo.Context, result *pages.VerifyResult) error {
 }
 
 // auditActions are the actions that are filtered by most.
-var auditActions = []string{"approval.requested", "approval.approve", "approval.reject", "approval.edited", "approval.renewed", "approval.expired", "approval.tampered",
+var auditActions = []string{"approval.requested", "approval.approve", "approval.reject", "approval.edited", "approval.renewed", "approval.expired", "approval.tampered", "approval.taken",
 	"effect.sent", "effect.confirmed", "effect.unknown", "run.start", "run.resume", "run.ask", "run.answer", "person.signed_in", "definition.added"}
 
 // entryQuery reads the filters; dates are days in UTC, the last one included.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"countersign/internal/approvals"
 	"countersign/internal/desk"
 	"countersign/internal/problem"
 	"countersign/internal/server/edge"
@@ -201,7 +202,7 @@ func verdictStatus(effect string) parts.Status {
 
 // explained is a verdict as the policy part of a page.
 func explained(e desk.Explanation) pages.Policy {
-	p := pages.Policy{Rule: e.Rule}
+	p := pages.Policy{Rule: e.Rule, NoRule: e.Rule == approvals.RuleNone, Faulty: e.Rule == approvals.RuleError}
 	for _, g := range e.Groups {
 		group := pages.Group{Name: g.Name, Need: g.Need}
 		for _, who := range g.Can {

@@ -31,7 +31,12 @@ func (b *Browser) execution(a desk.Approval, f decisionForm, p identity.Principa
 		state = a.Effect.Status
 	}
 	if a.Kind == approvals.KindDocument {
-		return &pages.Execution{Status: status(a.Status), Title: "Approved", Text: "The run goes on.", Digest: a.Digest, ReceiptURL: url + "/receipt"}
+		x := &pages.Execution{Status: status(a.Status), Title: "Approved", Text: "The run went on with it.", Digest: a.Digest, ReceiptURL: url + "/receipt", RevokeError: f.revoke}
+		if a.StartedAt.IsZero() {
+			x.Text = "The run has not gone on with it yet."
+		}
+		b.offerRevoke(x, a, state, f.from, p)
+		return x
 	}
 	words := executionWords[state]
 	x := &pages.Execution{Status: status(state), Title: words[0], Text: words[1], Digest: a.Digest, Stages: stages(a, state), ReceiptURL: url + "/receipt", RevokeError: f.revoke}

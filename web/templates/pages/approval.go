@@ -110,6 +110,8 @@ type Preview struct {
 type Policy struct {
 	Name    parts.Link // "default 3", to its definition
 	Rule    string     // "refunds"
+	NoRule  bool       // no rule matched: what Groups say applies anyway
+	Faulty  bool       // a rule could not be evaluated: the same
 	Groups  []Group
 	Others  []Rule   // the other rules, in order, and why they did not apply
 	Can     []string // who may decide now; untrusted
