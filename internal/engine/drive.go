@@ -125,9 +125,11 @@ func (s *session) await(ctx context.Context, t workflow.Task) (*wait, error) {
 }
 
 // askPerson stops at a failed step that its workflow wants a person to look
-// at. A person's resume is the answer: try it again.
+// at. A person's resume is the answer, to a failure that was there when they
+// resumed: try it again.
 func (s *session) askPerson(ctx context.Context, t workflow.Task) (*wait, error) {
-	if s.by.Kind != ActorEngine {
+	seen := s.found.Step(t.Path)
+	if s.by.Kind != ActorEngine && seen.Status == workflow.Failed && seen.Pass == t.Pass {
 		by := s.by
 		s.by = engineActor // the answer holds for one step
 		return nil, s.write(ctx, &commit{by: &by, events: []workflow.Event{{Kind: workflow.StepRetried, Path: t.Path, Pass: t.Pass}}})

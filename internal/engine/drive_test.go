@@ -285,6 +285,32 @@ func TestAskPerson_ResumeTriesAgain(t *testing.T) {
 	}
 }
 
+// A person's resume answers for the failure that they saw, and for no later one:
+// nobody asked for another try of that.
+func TestAskPerson_ResumeDoesNotAnswerForALaterFailure(t *testing.T) {
+	src := strings.Replace(ReadThenWrite("write.plain"), `    retry: {max_attempts: 3`, "    on_error: ask_person\n    retry: {max_attempts: 3", 1)
+	r := NewRig(t, NewLibrary(t, AllTools...), offline)
+	tries := 0
+	r.Script.OnCall = func(context.Context, *tools.Tool, tools.Sending) tools.Outcome {
+		tries++
+		return tools.Outcome{Status: tools.Failed, Class: tools.ClassPermanent, Message: "gone"}
+	}
+	run := r.Begin(r.Lib.Add(t, src), `{}`, "")
+	for _, c := range []struct {
+		by    engine.Actor
+		tries int
+	}{{Person, 1}, {Person, 2}, {engine.Actor{Kind: engine.ActorEngine}, 2}, {Person, 3}} {
+		run, err := r.Engine.DriveFrom(t.Context(), run.ID, -1, c.by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantStatus(t, run, engine.Blocked)
+		if tries != c.tries {
+			t.Fatalf("after a resume by %s there were %d tries, want %d", c.by.Kind, tries, c.tries)
+		}
+	}
+}
+
 func TestRuns_ArePagedAndFiltered(t *testing.T) {
 	r := NewRig(t, NewLibrary(t, AllTools...), offline)
 	w := r.Lib.Add(t, ReadThenWrite("write.plain"))

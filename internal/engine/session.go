@@ -30,6 +30,7 @@ type session struct {
 	ages    bool // some step has fresh_for
 	info    workflow.RunInfo
 	state   workflow.State
+	found   workflow.State // as it was when the run was opened
 	steps   map[stepKey]*Step
 	dirty   map[stepKey]*Step // rows the next commit writes
 	outputs map[stepKey]recorded
@@ -81,6 +82,7 @@ func (e *Engine) open(ctx context.Context, r Run, l *lease, by Actor) (*session,
 	if s.state, err = s.wf.Fold(c.events); err != nil {
 		return s, &workflow.Failure{Class: workflow.Incompatible, Code: codeVersion, Message: "This program cannot follow the record of the run: " + err.Error() + "."}
 	}
+	s.found = s.state
 	input, err := canon.Value(s.run.Input)
 	if err != nil {
 		return s, &workflow.Failure{Class: workflow.Incompatible, Code: codeTampered, Message: "The input of the run cannot be read."}
