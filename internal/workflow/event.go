@@ -33,6 +33,7 @@ const (
 	SleepSet        EventKind = "sleep_set"        // Until is fixed, once
 	SleepDone       EventKind = "sleep_done"       // Until has passed
 	Goto            EventKind = "goto"             // Data is a [Jump]
+	Migrated        EventKind = "migrated"         // the run goes to another version of its workflow: Data is a [Move]
 	Cancelled       EventKind = "cancelled"        // from anywhere
 	Finished        EventKind = "finished"         // Data is a [Finish] without output and error
 )
@@ -41,7 +42,7 @@ const (
 var Kinds = []EventKind{Started, StepCompleted, StepSkipped, StepFailed, StepRetried, StepRefreshed,
 	ActionProposed, ActionDenied, ActionRejected, ActionExpired, ActionRevised,
 	EffectConfirmed, EffectRefused, EffectAbandoned, ApproveOpened, ApproveDone,
-	AskOpened, AskAnswered, AskExpired, SleepSet, SleepDone, Goto, Cancelled, Finished}
+	AskOpened, AskAnswered, AskExpired, SleepSet, SleepDone, Goto, Migrated, Cancelled, Finished}
 
 // Event is one thing that happened to a run: exactly what a checkpoint stores.
 // The events of a run, in order, are all that its State is made of.

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -99,6 +100,8 @@ func (w *Workflow) fold(s *State, e Event) error {
 		return nil
 	case Finished:
 		return w.foldFinished(s, e)
+	case Migrated:
+		return errors.New("it leads to another version: FoldMoves follows it")
 	}
 	return w.foldStep(s, e)
 }
