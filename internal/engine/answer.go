@@ -133,7 +133,7 @@ func answerable(run Run, q Question, tx *store.Tx) error {
 	case q.Status == QuestionExpired, !q.AnswerBy.IsZero() && !tx.Now().Before(q.AnswerBy):
 		return problem.New(problem.Conflict, "question_closed", "The time to answer has passed. Your answer was not recorded.").With("status", QuestionExpired)
 	case q.Status != QuestionOpen:
-		return problem.New(problem.Conflict, "question_closed", "The question was withdrawn because its run was cancelled. Your answer was not recorded.").With("status", q.Status)
+		return problem.New(problem.Conflict, "question_closed", "The question was withdrawn. Your answer was not recorded.").With("status", q.Status)
 	case Final(run.Status):
 		return errFinished.With("status", run.Status)
 	case run.cancelled:

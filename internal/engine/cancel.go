@@ -144,7 +144,7 @@ func (e *Engine) cancelNow(ctx context.Context, tx *store.Tx, r *Run) error {
 	if err := e.strand(ctx, tx, *r); err != nil {
 		return err
 	}
-	if err := e.closeOpen(ctx, tx, *r); err != nil {
+	if err := e.closeOpen(ctx, tx, *r, "The run was cancelled: "+r.CancelReason, r.cancelBy, func(*Step) bool { return true }); err != nil {
 		return err
 	}
 	unknown, err := effectsWhere(ctx, tx, "tenant = $1 AND run = $2 AND status = 'unknown'", r.Tenant, string(r.ID))
@@ -189,19 +189,20 @@ func (e *Engine) appendCancelled(ctx context.Context, tx *store.Tx, r Run) (int6
 	return r.Version + 1, head, err
 }
 
-// closeOpen takes back what was asked for and not sent.
-func (e *Engine) closeOpen(ctx context.Context, tx *store.Tx, r Run) error {
+// closeOpen takes back what was asked for and not sent, of the steps that the
+// filter takes.
+func (e *Engine) closeOpen(ctx context.Context, tx *store.Tx, r Run, why string, by Actor, takes func(*Step) bool) error {
 	rows, err := stepRows(ctx, tx, r.Tenant, r.ID)
 	if err != nil {
 		return err
 	}
 	for i := range rows {
 		row := &rows[i]
-		if row.Status != string(workflow.Waiting) && row.Status != string(workflow.Pending) {
+		if row.Status != string(workflow.Waiting) && row.Status != string(workflow.Pending) || !takes(row) {
 			continue
 		}
 		if row.Approval != "" {
-			if err := e.o.Gate.Withdraw(ctx, tx, row.Approval, "The run was cancelled: "+r.CancelReason, r.cancelBy); err != nil {
+			if err := e.o.Gate.Withdraw(ctx, tx, row.Approval, why, by); err != nil {
 				return fmt.Errorf("withdraw request %s: %w", row.Approval, err)
 			}
 		}
@@ -215,7 +216,7 @@ func (e *Engine) closeOpen(ctx context.Context, tx *store.Tx, r Run) error {
 	}
 	prepared, err := effectsWhere(ctx, tx, "tenant = $1 AND run = $2 AND status = 'prepared'", r.Tenant, string(r.ID))
 	for _, eff := range prepared {
-		err = errors.Join(err, e.settle(ctx, tx, r, &eff, resolution{status: Abandoned, message: "The run was cancelled before it was sent.", by: r.cancelBy}))
+		err = errors.Join(err, e.settle(ctx, tx, r, &eff, resolution{status: Abandoned, message: why, by: by}))
 	}
 	return err
 }

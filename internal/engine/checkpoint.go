@@ -136,6 +136,7 @@ type chain struct {
 	outputs map[stepKey]recorded // where each output is
 	schema  int                  // the newest state schema in it
 	started startData
+	moves   []workflow.Move // to other versions of the workflow, in order
 }
 
 type stepKey struct {
@@ -207,13 +208,55 @@ func (c *chain) add(cp Checkpoint) error {
 			return &tampered{Version: cp.Version, What: "holds no start"}
 		}
 	}
+	if ev.Kind == workflow.Migrated {
+		m, err := workflow.ReadMove(ev.Data)
+		if err != nil {
+			return &tampered{Version: cp.Version, What: "holds no move"}
+		}
+		c.move(m)
+	}
 	c.schema = max(c.schema, cp.Schema)
 	c.events = append(c.events, ev)
 	return nil
 }
 
+// move follows the run to another version: what is recorded under the old name
+// of a step is found under the new one.
+func (c *chain) move(m workflow.Move) {
+	c.moves = append(c.moves, m)
+	renamed := map[stepKey]recorded{}
+	for k, at := range c.outputs {
+		if to, ok := m.RenameSteps[k.path]; ok {
+			k.path = to
+		}
+		renamed[k] = at
+	}
+	c.outputs = renamed
+}
+
+// now is the workflow and the tools of the run after its last move.
+func (c *chain) now() (digest string, tools map[string]string) {
+	if n := len(c.moves); n > 0 {
+		return c.moves[n-1].To, c.moves[n-1].Tools
+	}
+	return c.started.Workflow, c.started.Tools
+}
+
+// unbroken reports whether every move begins at the version before it.
+func (c *chain) unbroken() bool {
+	at := c.started.Workflow
+	for _, m := range c.moves {
+		if m.From != at {
+			return false
+		}
+		at = m.To
+	}
+	return true
+}
+
 // checkRun compares the run's row with its chain.
 func (c *chain) checkRun(r Run, head string) error {
+	digest, tools := c.now()
 	switch {
 	case int64(len(c.events)) != r.Version:
 		return &tampered{What: fmt.Sprintf("it has %d checkpoints, not %d", len(c.events), r.Version)}
@@ -221,10 +264,12 @@ func (c *chain) checkRun(r Run, head string) error {
 		return &tampered{What: "its last checkpoint is not the one it ended with"}
 	case c.started.Input != digestOf(r.Input):
 		return &tampered{What: "its input is not the one it was started with"}
-	case c.started.Workflow != r.WorkflowDigest:
-		return &tampered{What: "its workflow is not the one it was started with"}
-	case !sameTools(c.started.Tools, r.tools):
-		return &tampered{What: "its tools are not the ones it was started with"}
+	case !c.unbroken():
+		return &tampered{What: "it went from a version of its workflow that it did not have"}
+	case digest != r.WorkflowDigest:
+		return &tampered{What: "its workflow is not the one it was started with or went on to"}
+	case !sameTools(tools, r.tools):
+		return &tampered{What: "its tools are not the ones it was started with or went on to"}
 	}
 	return nil
 }

@@ -148,15 +148,8 @@ func (e *Engine) State(ctx context.Context, q store.Querier, tenant string, run 
 	if err != nil {
 		return workflow.State{}, err
 	}
-	c, err := verify(ctx, q, r)
-	if err != nil {
-		return workflow.State{}, err
-	}
-	wf, err := e.o.Library.Workflow(ctx, q, tenant, r.WorkflowDigest)
-	if err != nil {
-		return workflow.State{}, fmt.Errorf("workflow of run %s: %w", run, err)
-	}
-	return wf.Fold(c.events)
+	_, state, err := e.stateOf(ctx, q, r)
+	return state, err
 }
 
 // Effects lists the effects of a run, oldest first.

@@ -173,7 +173,7 @@ func TestObserver_HearsOfCancelAndFence(t *testing.T) {
 // An event ends a pass, leaves it open, or is the run's own: a new one must be
 // put in its place, or the metrics would not count it.
 func TestObserver_KnowsEveryEventThatEndsAStep(t *testing.T) {
-	runs := map[workflow.EventKind]bool{workflow.Started: true, workflow.Cancelled: true, workflow.Finished: true}
+	runs := map[workflow.EventKind]bool{workflow.Started: true, workflow.Migrated: true, workflow.Cancelled: true, workflow.Finished: true}
 	for _, kind := range workflow.Kinds {
 		n := 0
 		for _, in := range []bool{engine.Ends(kind), engine.LeavesOpen(kind), runs[kind]} {

@@ -19,7 +19,7 @@ const (
 	QuestionOpen      = "open"
 	QuestionAnswered  = "answered"
 	QuestionExpired   = "expired"
-	QuestionWithdrawn = "withdrawn" // its run was cancelled
+	QuestionWithdrawn = "withdrawn" // its run was cancelled, or went on to another version
 )
 
 // Question is what a run asks people at one pass of an ask step.
@@ -141,7 +141,7 @@ func closeQuestion(ctx context.Context, tx *store.Tx, tenant string, q *Question
 	return nil
 }
 
-// withdrawQuestions closes what a run that is being cancelled still asks.
+// withdrawQuestions closes what a run still asks.
 func withdrawQuestions(ctx context.Context, tx *store.Tx, r Run) error {
 	open, err := questionsWhere(ctx, tx, "tenant = $1 AND run = $2 AND status = 'open'", r.Tenant, string(r.ID))
 	for _, q := range open {

@@ -73,16 +73,16 @@ func (e *Engine) open(ctx context.Context, r Run, l *lease, by Actor) (*session,
 		if err != nil {
 			return err
 		}
-		return s.define(ctx, q, c)
+		s.rename(c.moves)
+		if err := s.define(ctx, q, c); err != nil {
+			return err
+		}
+		return s.add(ctx, q, c)
 	})
 	if err != nil {
 		return s, s.why(err)
 	}
-	s.outputs = c.outputs
-	if s.state, err = s.wf.Fold(c.events); err != nil {
-		return s, &workflow.Failure{Class: workflow.Incompatible, Code: codeVersion, Message: "This program cannot follow the record of the run: " + err.Error() + "."}
-	}
-	s.found = s.state
+	s.outputs, s.found = c.outputs, s.state
 	input, err := canon.Value(s.run.Input)
 	if err != nil {
 		return s, &workflow.Failure{Class: workflow.Incompatible, Code: codeTampered, Message: "The input of the run cannot be read."}
@@ -102,15 +102,43 @@ const (
 	codeClock    = "clock_suspect"
 )
 
-// define loads the definitions the run was started with.
-func (s *session) define(ctx context.Context, q store.Querier, c chain) error {
-	gone := func(what string, err error) error {
-		if !missing(err) {
-			return fmt.Errorf("load %s: %w", what, err)
+// rename finds the rows of steps under the names that later versions gave them.
+func (s *session) rename(moves []workflow.Move) {
+	for _, m := range moves {
+		renamed := map[stepKey]*Step{}
+		for k, row := range s.steps {
+			if to, ok := m.RenameSteps[k.path]; ok {
+				k.path = to
+			}
+			renamed[k] = row
 		}
-		return &workflow.Failure{Class: workflow.Incompatible, Code: codeVersion,
-			Message: "This run cannot continue: " + what + " is not available any more."}
+		s.steps = renamed
 	}
+}
+
+// add adds the record up.
+func (s *session) add(ctx context.Context, q store.Querier, c chain) (err error) {
+	s.state, err = s.e.fold(ctx, q, s.run.Tenant, c, s.wf)
+	switch {
+	case err == nil:
+		return nil
+	case missing(err):
+		return gone("an older version of workflow "+s.run.Workflow+", which it has had,", err)
+	}
+	return &workflow.Failure{Class: workflow.Incompatible, Code: codeVersion, Message: "This program cannot follow the record of the run: " + err.Error() + "."}
+}
+
+// gone is why a run whose definition cannot be loaded does not continue.
+func gone(what string, err error) error {
+	if !missing(err) {
+		return fmt.Errorf("load %s: %w", what, err)
+	}
+	return &workflow.Failure{Class: workflow.Incompatible, Code: codeVersion,
+		Message: "This run cannot continue: " + what + " is not available any more."}
+}
+
+// define loads the definitions the run was started with, or went on to.
+func (s *session) define(ctx context.Context, q store.Querier, c chain) error {
 	if c.schema > stateSchema {
 		return &workflow.Failure{Class: workflow.Incompatible, Code: codeVersion,
 			Message: fmt.Sprintf("This run was continued by a newer program (state schema %d; this one knows %d).", c.schema, stateSchema)}
