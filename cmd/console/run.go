@@ -27,6 +27,7 @@ type runCmd struct {
 	Answer  runAnswerCmd  `cmd:"" help:"Answer what a run asks, as a person who may." example:"console run answer key:demo-001 --step details --set amount=1500 --data ./data --as ana@example.org"`
 	Cancel  runCancelCmd  `cmd:"" help:"Cancel a run." example:"console run cancel run_… --data ./data --reason 'no longer needed'"`
 	Correct runCorrectCmd `cmd:"" help:"Propose what corrects a run that has ended." example:"console run correct run_… --data ./data --reason 'sent to the wrong customer'"`
+	Migrate runMigrateCmd `cmd:"" help:"Have an open run go on in another version of its workflow." example:"console run migrate key:demo-001 --to 3 --dry-run --data ./data"`
 	Erase   runEraseCmd   `cmd:"" help:"Destroy the sensitive values of a run that has ended." example:"console run erase run_… --data ./data --reason 'asked for by the customer'"`
 }
 
@@ -244,30 +245,45 @@ type runResumeCmd struct {
 }
 
 func (c runResumeCmd) Run(ctx context.Context, e env) error {
-	expected := int64(-1)
-	if c.Expect != "current" {
-		n, err := strconv.ParseInt(c.Expect, 10, 64)
-		if err != nil || n < 0 {
-			return fmt.Errorf("--expect is a version number or current, not %q", c.Expect)
-		}
-		expected = n
+	expected, err := expectedVersion(c.Expect)
+	if err != nil {
+		return err
 	}
 	return c.act(ctx, e, c.crashing, c.JSON,
 		func(h *client) (engine.Run, error) { return remoteResume(ctx, h, c.ID, expected) },
 		func(i *instance.Instance) (engine.Run, error) { return i.Desk.Drive(ctx, operator(), c.ID, expected) })
 }
 
+// expectedVersion reads --expect: a version, or -1 for whatever it is.
+func expectedVersion(expect string) (int64, error) {
+	if expect == "current" {
+		return -1, nil
+	}
+	n, err := strconv.ParseInt(expect, 10, 64)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("--expect is a version number or current, not %q", expect)
+	}
+	return n, nil
+}
+
+// seen is the expected version of the run at base, or the one it has now.
+func seen(ctx context.Context, h *client, base string, expected int64) (int64, error) {
+	if expected >= 0 {
+		return expected, nil
+	}
+	var run engine.Run
+	err := h.call(ctx, "GET", base, nil, &run)
+	return run.Version, err
+}
+
 func remoteResume(ctx context.Context, h *client, id string, expected int64) (engine.Run, error) {
 	base := path.Join("/runs", escape(id))
-	var run engine.Run
-	if expected < 0 {
-		if err := h.call(ctx, "GET", base, nil, &run); err != nil {
-			return run, err
-		}
-		expected = run.Version
+	expected, err := seen(ctx, h, base, expected)
+	if err != nil {
+		return engine.Run{}, err
 	}
 	var resumed engine.Resumed
-	err := h.call(ctx, "POST", base+"/resume", map[string]any{"expected_version": expected}, &resumed)
+	err = h.call(ctx, "POST", base+"/resume", map[string]any{"expected_version": expected}, &resumed)
 	return resumed.Run, err
 }
 

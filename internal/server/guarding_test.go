@@ -24,6 +24,7 @@ var pageRoles = map[string]string{
 	"GET /runs": everybody, "GET /runs/new": everybody, "POST /runs": "dev ana", "GET /runs/:id": everybody,
 	"GET /runs/:id/checkpoints/:version": everybody, "POST /runs/:id/resume": "ana chloe dev", "POST /runs/:id/cancel": "ana chloe dev",
 	"POST /runs/:id/answers": "ana ben", "POST /runs/:id/corrections": "ana chloe dev",
+	"POST /runs/:id/migrate": "ana chloe", "GET /runs/:id/migrate": everybody,
 	"GET /attention": everybody, "GET /effects/:id": everybody, "POST /effects/:id/ask": "ana", "POST /effects/:id/resolve": "ana",
 	"GET /audit": "ana chloe", "POST /audit/verify": "ana chloe", "GET /audit/export.jsonl": "ana chloe", "GET /audit/export.csv": "ana chloe",
 	"GET /audit/head": "ana chloe", "GET /audit/entries/:id": "ana chloe",
@@ -136,7 +137,7 @@ func TestRoutes_WithoutTheRoleAreRefused(t *testing.T) {
 			if strings.Contains(allowed, who) {
 				continue
 			}
-			w := s.send(who, method, here(path), url.Values{"digest": {a.Digest}, "verdict": {"approve"}, "reason": {"x"}, "expected_version": {"1"}, "step": {"x"}, "pass": {"1"},
+			w := s.send(who, method, here(path), url.Values{"digest": {a.Digest}, "verdict": {"approve"}, "reason": {"x"}, "expected_version": {"1"}, "to": {"1"}, "step": {"x"}, "pass": {"1"},
 				"active": {"no"}, "do": {"save"}, "/amount": {"9900"}, "comment": {"Less."}})
 			if w.Code != http.StatusForbidden && w.Code != http.StatusNotFound {
 				t.Errorf("%s as %s: status %d, want 403 or 404", name, who, w.Code)

@@ -79,6 +79,10 @@ func runs() []Exhibit {
 	blocked.Status, blocked.Waiting, blocked.Map = parts.Status{Code: "blocked", Word: "Blocked"}, nil, runMap("unknown")
 	blocked.Error = &parts.Notice{Tone: "unknown", Title: "Nobody knows whether publish happened", Text: "It was sent at 09:20 and no answer came. Find out, then the run goes on by itself.", Next: &parts.Link{Text: "Find out what happened", URL: "/effects/eff_70"}}
 	blocked.Actions.Resume, blocked.Actions.ResumeNote = "/runs/run_71/resume", "Goes on at publish. First the chain of 14 checkpoints, 1 effect, the approval and 3 versions are checked."
+	moves := run()
+	moves.Actions.Move = &pages.Move{URL: "/runs/run_71/migrate", To: 3, Kept: []string{"collect_context", "make_plan"}, Again: []string{"publish (now put)"}, Dropped: []string{"notify"}}
+	stays := run()
+	stays.Actions.Move = &pages.Move{To: 3, WhyNot: "The run cannot continue in version 3 of weekly-report: it stands at step publish, which is not there any more; say under rename_steps what it became."}
 	done := run()
 	done.Status, done.Actions = parts.Status{Code: "completed", Word: "Completed"}, pages.RunActions{WhyNone: "It has ended. A run that has ended is not started again.", Correct: "/runs/run_71/corrections",
 		Fixes: []pages.Fix{{Did: "publish", With: "kb.publish: Publish the page reports/2026-W48"}, {Did: "refund", Why: "The tool names nothing that corrects it."}}}
@@ -101,7 +105,7 @@ func runs() []Exhibit {
 	return []Exhibit{
 		show("runs-empty", pages.Runs, pages.RunsView{Page: frame("Runs", "/runs"), Search: search("/runs"), Empty: &parts.Empty{Title: "No run yet", Text: "A run is one execution of a workflow.", Next: &parts.Link{Text: "Start a run…", URL: "/runs/new"}}}),
 		show("runs", pages.Runs, list), deceive("runs", pages.Runs, list),
-		show("run-empty", pages.Run, empty), show("run", pages.Run, run()), show("run-blocked", pages.Run, blocked), show("run-correct", pages.Run, done), deceive("run", pages.Run, blocked),
+		show("run-empty", pages.Run, empty), show("run", pages.Run, run()), show("run-blocked", pages.Run, blocked), show("run-correct", pages.Run, done), show("run-moves", pages.Run, moves), show("run-cannot-move", pages.Run, stays), deceive("run", pages.Run, blocked),
 		show("run-asks", pages.Run, ask), show("run-asks-others", pages.Run, told), show("run-answered-meanwhile", pages.Run, late), deceive("run-asks", pages.Run, ask),
 		show("checkpoint", pages.Checkpoint, point), deceive("checkpoint", pages.Checkpoint, point),
 		show("start-choose", pages.Start, choose), show("start", pages.Start, start), deceive("start", pages.Start, start),

@@ -146,6 +146,23 @@ func (a *api) cancelRun(c echo.Context) error {
 	return orJSON(c, run, err)
 }
 
+// migrateRun is POST /runs/{id}/migrate.
+func (a *api) migrateRun(c echo.Context) error {
+	var in struct {
+		To              int    `json:"to"`
+		ExpectedVersion *int64 `json:"expected_version"`
+		DryRun          bool   `json:"dry_run"`
+	}
+	if _, err := readJSON(c, &in); err != nil {
+		return err
+	}
+	if in.ExpectedVersion == nil {
+		return missing("/expected_version", "the version of the run you looked at, so that an old page cannot undo a newer state")
+	}
+	moved, err := a.desk.Migrate(c.Request().Context(), principal(c), c.Param("id"), desk.Migrate{To: in.To, Expected: *in.ExpectedVersion, DryRun: in.DryRun})
+	return orJSON(c, moved, err)
+}
+
 // eraseRun is POST /runs/{id}/erase.
 func (a *api) eraseRun(c echo.Context) error {
 	var in struct {

@@ -18,7 +18,7 @@ func formRoutes(g *echo.Group) {
 	request := func(c echo.Context) string { return requestURL(c, "") }
 
 	back(request, "/approvals/:id/decision", "/approvals/:id/reveal", "/approvals/:id/revoke", "/approvals/:id/comments")
-	back(one("/runs/"), "/runs/:id/resume", "/runs/:id/cancel", "/runs/:id/answers", "/runs/:id/corrections")
+	back(one("/runs/"), "/runs/:id/resume", "/runs/:id/cancel", "/runs/:id/answers", "/runs/:id/corrections", "/runs/:id/migrate")
 	back(one("/effects/"), "/effects/:id/ask", "/effects/:id/resolve")
 	back(the("/audit"), "/audit/verify")
 	back(the("/people"), "/people/:id/roles", "/people/:id/active")

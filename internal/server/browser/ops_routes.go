@@ -13,6 +13,7 @@ func (b *Browser) operatorRoutes(g *echo.Group) {
 	g.POST("/runs/:id/cancel", b.cancelRun)
 	g.POST("/runs/:id/answers", b.answer)
 	g.POST("/runs/:id/corrections", b.correctRun)
+	g.POST("/runs/:id/migrate", b.migrateRun)
 	g.GET("/attention", b.showAttention)
 	g.GET("/effects/:id", b.showEffect)
 	g.POST("/effects/:id/ask", b.askTarget)

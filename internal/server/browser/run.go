@@ -45,8 +45,10 @@ func (b *Browser) runPage(c echo.Context, code int, r refused) error {
 	v := b.runView(story)
 	v.Page = page
 	v.Actions = runActions(story.run, desk.May(who(c), "operate") || story.run.Initiator == string(who(c).Person))
-	if err := b.corrections(c, story.run, &v.Actions); err != nil {
-		return err
+	for _, offer := range []func(echo.Context, engine.Run, *pages.RunActions) error{b.corrections, b.moves} {
+		if err := offer(c, story.run, &v.Actions); err != nil {
+			return err
+		}
 	}
 	v.Actions.Reason, v.Actions.Error = r.reason, r.fault
 	for _, q := range story.questions {

@@ -75,7 +75,18 @@ type RunActions struct {
 	Error      string
 	Correct    string
 	Fixes      []Fix  // what Correct would propose, in this order, and what it cannot
+	Move       *Move  // to the version in force; nil: there is none to go to
 	WhyNone    string // why nothing applies: "Finished. A finished run is not started again."
+}
+
+// Move is the way of an open run to another version of its workflow.
+type Move struct {
+	URL     string // POST with to and expected_version
+	To      int
+	Kept    []string // "write, now publish": done, and stays done
+	Again   []string // open: withdrawn and asked anew
+	Dropped []string
+	WhyNot  string // why it cannot go there as things are
 }
 
 // Fix is one effect and what would correct it.
