@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -32,9 +33,20 @@ func openConsole(ctx context.Context, dir string, lib *library) (*console, error
 	if err != nil {
 		return nil, err
 	}
-	e := engine.New(engine.Options{DB: db, Gate: shut{}, Recorder: recorder{log}, Library: lib, World: nowhere{}, Owner: "bench", Epoch: 1,
-		Logger: slog.New(slog.DiscardHandler)})
-	return &console{db, log, e, lib}, nil
+	c := &console{db: db, log: log, lib: lib}
+	c.engine = c.newEngine(engine.Options{})
+	return c, nil
+}
+
+// newEngine makes an engine over the console's database; what the options
+// leave open is that of the workload.
+func (c *console) newEngine(o engine.Options) *engine.Engine {
+	o.DB, o.Gate, o.Recorder, o.Library, o.Logger = c.db, shut{}, recorder{c.log}, c.lib, slog.New(slog.DiscardHandler)
+	if o.World == nil {
+		o.World = nowhere{}
+	}
+	o.Owner, o.Epoch = cmp.Or(o.Owner, "bench"), cmp.Or(o.Epoch, 1)
+	return engine.New(o)
 }
 
 func (c *console) close(ctx context.Context) error {

@@ -42,6 +42,7 @@ type options struct {
 	flights []int
 	only    string
 	profile string
+	waiting int
 }
 
 func main() {
@@ -50,10 +51,11 @@ func main() {
 	flag.StringVar(&o.dir, "dir", "", "where the databases go; a real disk (default: the system's folder for temporary files)")
 	flag.IntVar(&o.rounds, "rounds", 3, "times each case is measured; the median counts")
 	flag.IntVar(&o.runs, "runs", 4000, "runs per round with many in flight; a tenth of it with one")
-	flag.StringVar(&o.only, "case", "", "measure only engine or raw, without a ratio: for profiles")
+	flag.StringVar(&o.only, "case", "", "measure only engine or raw, without a ratio: for profiles; or only shapes: how cost grows")
 	o.flights = []int{1, 64, 256}
 	flag.Func("in-flight", "runs in flight, separated by commas (default 1,64,256)", o.setFlights)
 	flag.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile of everything here")
+	flag.IntVar(&o.waiting, "waiting", 20_000, "runs that wait while the waiting case is measured")
 	flag.Parse()
 	if err := measure(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -73,6 +75,17 @@ func measure(ctx context.Context, o options) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
+	if o.only == "shapes" {
+		return shapes(ctx, o)
+	}
+	if err := throughput(ctx, o); err != nil || o.only != "" {
+		return err
+	}
+	return shapes(ctx, o)
+}
+
+// throughput compares engine and raw writer for each number of runs in flight.
+func throughput(ctx context.Context, o options) error {
 	for _, inFlight := range o.flights {
 		runs := o.runs
 		if inFlight == 1 {

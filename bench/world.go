@@ -30,15 +30,33 @@ type library struct {
 	workflow *workflow.Workflow
 }
 
-func newLibrary(steps int) (*library, error) {
+func newLibrary(steps int) (*library, error) { return compiledLibrary(reads(steps, "")) }
+
+// reads are so many reads in a row; rest is what the last says besides.
+func reads(steps int, rest string) string {
+	src := "steps:\n"
+	for i := range steps {
+		said := ""
+		if i == steps-1 {
+			said = rest
+		}
+		src += fmt.Sprintf("  - {id: s%d, call: bench.step, with: {n: %d, run: \"${run.id}\"}%s}\n", i+1, i+1, said)
+	}
+	return src
+}
+
+// looping are reads in a loop that is gone round so many times.
+func looping(steps, passes int) string {
+	return reads(steps, fmt.Sprintf(", then: {goto: s1, max_passes: %d}", passes))
+}
+
+// compiledLibrary is a library of one workflow with the steps.
+func compiledLibrary(steps string) (*library, error) {
 	tool, err := tools.Compile("step.yaml", []byte(stepTool))
 	if err != nil {
 		return nil, err
 	}
-	src := "format: 1\nworkflow: bench\nversion: 1\ninput: {type: object, additionalProperties: false}\nsteps:\n"
-	for i := range steps {
-		src += fmt.Sprintf("  - {id: s%d, call: bench.step, with: {n: %d, run: \"${run.id}\"}}\n", i+1, i+1)
-	}
+	src := "format: 1\nworkflow: bench\nversion: 1\ninput: {type: object, additionalProperties: false}\n" + steps
 	w, err := workflow.Compile("bench.yaml", []byte(src), catalog{tool})
 	return &library{tool, w}, err
 }
