@@ -40,16 +40,16 @@ func TestMigrate_FromTheRunsPage(t *testing.T) {
 	s.must(err)
 	s.reach(run, engine.WaitingApproval)
 	page := "/runs/" + string(run.ID)
-	if strings.Contains(readable(s.get("ana", page)), "Go on in version") {
+	if strings.Contains(readable(s.get("ana", page)), "Go on in workflow") {
 		t.Error("a run of the version in force is offered another one")
 	}
 
 	second := strings.NewReplacer("version: 1", "version: 2", "id: write", "id: put").Replace(noteFlow)
 	s.define("note.yaml", second+"migrate: [{from: 1}]\n")
-	s.want("a version it does not fit", s.get("ana", page), http.StatusOK, "Go on in version 2", "stands at step write")
+	s.want("a version it does not fit", s.get("ana", page), http.StatusOK, "Go on in workflow version 2", "stands at step write")
 	s.define("note.yaml", strings.Replace(second, "version: 2", "version: 3", 1)+"migrate: [{from: 1, rename_steps: {write: put}}]\n")
-	s.want("a version it fits", s.get("ana", page), http.StatusOK, "Go on in version 3", "write (now put)")
-	if strings.Contains(readable(s.get("dev", page)), "Go on in version") {
+	s.want("a version it fits", s.get("ana", page), http.StatusOK, "Go on in workflow version 3", "write (now put)")
+	if strings.Contains(readable(s.get("dev", page)), "Go on in workflow") {
 		t.Error("who does not operate is offered it")
 	}
 
