@@ -19,9 +19,12 @@ type checker struct {
 	catalog  Catalog // of a file only: a stored form's tools were checked when it was stored
 	problems strictyaml.Problems
 	warnings strictyaml.Problems
-	index    map[string]int // of the steps, by id
+	index    map[string]int // of nodes, by id
 	ids      []string
-	steps    []*Step
+	steps    []*Step // compiled, as nodes
+	nodes    []node  // the steps of all lists, in the order of the definition
+	lists    []list  // the top level, then the branches
+	top      *scope
 }
 
 func (c *checker) fault(pointer, format string, args ...any) {
@@ -44,11 +47,13 @@ var reserved = []string{"as", "break", "const", "continue", "else", "false", "fo
 // check runs every check; the later ones look only at what the earlier ones
 // found sound, so that one slip gives one message.
 func (c *checker) check() {
+	c.flatten()
 	c.head()
 	c.identify()
-	for i := range c.form.Steps {
+	for i := range c.nodes {
 		c.step(i)
 	}
+	c.top = c.assemble()
 	if len(c.problems) == 0 {
 		c.reach()
 	}
@@ -70,8 +75,8 @@ func (c *checker) head() {
 	if c.present("/steps") && len(f.Steps) == 0 {
 		c.fault("/steps", "a workflow has at least one step")
 	}
-	if len(f.Steps) > stepsMax {
-		c.fault("/steps", "a workflow has at most %d steps; this one has %d", stepsMax, len(f.Steps))
+	if len(c.nodes) > stepsMax {
+		c.fault("/steps", "a workflow has at most %d steps; this one has %d", stepsMax, len(c.nodes))
 	}
 }
 
@@ -94,9 +99,9 @@ func (c *checker) titled(pointer, text string) {
 
 // identify checks the ids and indexes the steps by them.
 func (c *checker) identify() {
-	c.index = make(map[string]int, len(c.form.Steps))
-	for i, st := range c.form.Steps {
-		pointer := fmt.Sprintf("/steps/%d/id", i)
+	c.index = make(map[string]int, len(c.nodes))
+	for i, st := range c.nodes {
+		pointer := st.at + "/id"
 		switch first, twice := c.index[st.ID]; {
 		case st.ID == "":
 			if c.loaded() {
@@ -104,7 +109,7 @@ func (c *checker) identify() {
 			}
 			continue
 		case twice:
-			c.fault(pointer, "two steps are called %s: the other is at %s", st.ID, c.marks.pos(fmt.Sprintf("/steps/%d/id", first)))
+			c.fault(pointer, "two steps are called %s: the other is at %s", st.ID, c.marks.pos(c.nodes[first].at+"/id"))
 			continue
 		case !idPattern.MatchString(st.ID):
 			c.fault(pointer, "%q is not a step id: a lower-case letter, then up to 62 of a-z, 0-9 and _", st.ID)
@@ -119,13 +124,13 @@ func (c *checker) identify() {
 
 // step checks one step and compiles its expressions.
 func (c *checker) step(i int) {
-	st, at := &c.form.Steps[i], fmt.Sprintf("/steps/%d", i)
+	st, at := c.nodes[i].formStep, c.nodes[i].at
 	c.titled(at+"/title", st.Title)
-	if !slices.Contains([]Kind{Call, Action, Gate, Ask, Set, Sleep}, st.Kind) {
+	if !slices.Contains([]Kind{Call, Action, Gate, Ask, Set, Sleep, Fork}, st.Kind) {
 		if st.Kind != "" {
 			c.fault(at, "there is no step kind %q", st.Kind)
 		}
-		c.steps = append(c.steps, &Step{ID: st.ID, Path: st.ID, Index: i})
+		c.steps = append(c.steps, &Step{ID: st.ID, Path: c.path(i), Index: c.nodes[i].pos})
 		return
 	}
 	c.tool(st, at)
@@ -133,6 +138,7 @@ func (c *checker) step(i int) {
 	c.rules(i, st, at)
 	c.guards(i, st, at)
 	c.asks(st, at)
+	c.branches(st, at)
 	c.steps = append(c.steps, c.compile(i, st, at))
 }
 

@@ -53,6 +53,8 @@ func (c *checker) rule(i int, pointer string, r Rule, words ...string) {
 	switch bound := pointer + "/max_passes"; {
 	case !ok:
 		c.fault(pointer+"/goto", "there is no step %q%s", r.To, near(r.To, c.ids))
+	case c.nodes[to].list != c.nodes[i].list:
+		c.fault(pointer+"/goto", "%s is in another list of steps: a goto stays inside its own branch", r.To)
 	case to > i && r.MaxPasses != 0:
 		c.fault(bound, "going forward to %s cannot loop: leave max_passes out", r.To)
 	case to <= i && r.MaxPasses == 0 && !c.marked(bound):
@@ -62,16 +64,17 @@ func (c *checker) rule(i int, pointer string, r Rule, words ...string) {
 	}
 }
 
-// leads lists where control may go from step i; past the last step is the end.
+// leads lists where control may go from a step of a list, as places in it;
+// past the last step is the end.
 func (c *checker) leads(i int) []int {
-	st := c.form.Steps[i]
+	st := c.nodes[i]
 	var to []int
 	if st.Then.Do == DoNext || st.When != "" {
-		to = append(to, i+1)
+		to = append(to, st.pos+1)
 	}
 	for _, r := range st.allRules() {
 		if r.Do == DoGoto {
-			to = append(to, c.index[r.To])
+			to = append(to, c.nodes[c.index[r.To]].pos)
 		}
 	}
 	return to
@@ -92,24 +95,29 @@ func (st *formStep) allRules() []Rule {
 
 // reach reports the steps that control can never come to.
 func (c *checker) reach() {
+	for _, l := range c.lists {
+		c.reachIn(l.nodes)
+	}
+}
+
+func (c *checker) reachIn(nodes []int) {
 	seen, queue := map[int]bool{0: true}, []int{0}
 	for len(queue) > 0 {
 		i := queue[0]
 		queue = queue[1:]
-		if i >= len(c.form.Steps) {
+		if i >= len(nodes) {
 			continue
 		}
-		for _, to := range c.leads(i) {
+		for _, to := range c.leads(nodes[i]) {
 			if !seen[to] {
 				seen[to] = true
 				queue = append(queue, to)
 			}
 		}
 	}
-	for i, st := range c.form.Steps {
+	for i, n := range nodes {
 		if !seen[i] {
-			before := c.form.Steps[i-1]
-			c.fault(fmt.Sprintf("/steps/%d", i), "step %s can never run: %s", st.ID, always(before, seen[i-1]))
+			c.fault(c.nodes[n].at, "step %s can never run: %s", c.nodes[n].ID, always(*c.nodes[nodes[i-1]].formStep, seen[i-1]))
 		}
 	}
 }
@@ -122,68 +130,6 @@ func always(before formStep, runs bool) string {
 		return fmt.Sprintf("step %s before it always goes to %s", before.ID, before.Then.To)
 	}
 	return fmt.Sprintf("step %s before it always ends the run", before.ID)
-}
-
-// guards checks that an approval stands before what it is to guard. What it
-// guards is said in `guards`; without that, there must be an action after it.
-func (c *checker) guards(i int, st *formStep, at string) {
-	if st.Kind != Gate {
-		return
-	}
-	if len(st.Guards) > guardsMax {
-		c.fault(at+"/guards", "an approve step guards at most %d actions", guardsMax)
-		return
-	}
-	for n, id := range st.Guards {
-		pointer := fmt.Sprintf("%s/guards/%d", at, n)
-		g, ok := c.index[id]
-		switch {
-		case !ok:
-			c.fault(pointer, "there is no step %q%s", id, near(id, c.ids))
-		case c.form.Steps[g].Kind != Action:
-			c.fault(pointer, "%s is %s step; an approval guards actions", id, article(c.form.Steps[g].Kind))
-		case g < i:
-			c.fault(pointer, "%s runs before this approval, which is to guard it: move the approval up", id)
-		default:
-			c.around(i, g, st.ID)
-		}
-	}
-	action := func(s formStep) bool { return s.Kind == Action }
-	if len(st.Guards) == 0 && !slices.ContainsFunc(c.form.Steps[i+1:], action) {
-		text := "nothing after this approval changes anything in the world"
-		if slices.ContainsFunc(c.form.Steps[:i], action) {
-			text += ": it asks about what is already done"
-		}
-		c.warn(at, "%s", text)
-	}
-}
-
-// around reports the ways past the gate to the action it guards: jumps over
-// it, its own rules for no and for silence, and a `when`.
-func (c *checker) around(gate, action int, id string) {
-	guarded := c.form.Steps[action].ID
-	for i := range c.form.Steps[:gate+1] {
-		st, at := &c.form.Steps[i], fmt.Sprintf("/steps/%d", i)
-		ways := map[string]Rule{"/then": st.Then}
-		for key, r := range map[string]*Rule{"/on_reject": st.OnReject, "/on_expire": st.OnExpire} {
-			if r != nil {
-				ways[key] = *r
-			}
-		}
-		for class, r := range st.OnError {
-			ways["/on_error/"+class] = r
-		}
-		for _, key := range slices.Sorted(maps.Keys(ways)) {
-			to, ok := c.index[ways[key].To]
-			if !ok || ways[key].Do != DoGoto || to <= gate || to > action || i == gate && key == "/then" {
-				continue
-			}
-			c.fault(at+key, "this goes past the approval %s to %s, which it guards", id, guarded)
-		}
-	}
-	if c.form.Steps[gate].When != "" && c.form.Steps[gate].When != c.form.Steps[action].When {
-		c.fault(fmt.Sprintf("/steps/%d/when", gate), "the approval may be skipped, but %s, which it guards, runs anyway: give %s the same `when`", guarded, guarded)
-	}
 }
 
 // tool checks that the step names a tool of the right effect and fits its

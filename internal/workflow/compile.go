@@ -14,8 +14,8 @@ import (
 	"countersign/internal/strictyaml"
 )
 
-// scope is what expressions in a workflow may name.
-var scope = expr.Vars("input", "steps", "run")
+// naming is what expressions in a workflow may name.
+var naming = expr.Vars("input", "steps", "run")
 
 // runFields are the members of `run`.
 var runFields = []string{"feedback", "id", "initiator", "key", "on_behalf_of", "started_at", "thread"}
@@ -31,7 +31,7 @@ type compiled interface {
 
 // compile makes the step of a sound form: its settings and its expressions.
 func (c *checker) compile(i int, f *formStep, at string) *Step {
-	st := &Step{ID: f.ID, Path: f.ID, Index: i, Kind: f.Kind, Title: f.Title, Tool: f.Tool,
+	st := &Step{ID: f.ID, Path: c.path(i), Index: c.nodes[i].pos, Kind: f.Kind, Title: f.Title, Tool: f.Tool,
 		Timeout: micros(f.Timeout), FreshFor: micros(f.FreshFor), Retries: f.Retry.rule(),
 		then: f.Then, onError: f.OnError}
 	if f.OnReject != nil {
@@ -58,13 +58,15 @@ func (c *checker) compile(i int, f *formStep, at string) *Step {
 		st.sleep = c.duration(i, at+"/sleep", f.Sleep)
 	}
 	st.key, st.reason, st.heading = c.text(i, at+"/key", f.Key), c.text(i, at+"/reason", f.Reason), c.text(i, at+"/heading", f.Heading)
-	st.collectRefs()
+	for _, id := range f.Guards {
+		st.guards = append(st.guards, c.paths([]string{id})...)
+	}
+	st.refs = c.paths(st.names())
 	return st
 }
 
-// collectRefs notes which steps the step's expressions name, sorted.
-func (st *Step) collectRefs() {
-	var refs []string
+// names lists the ids of the steps that the step's expressions name.
+func (st *Step) names() (refs []string) {
 	for _, v := range []*expr.Value{st.with, st.document, st.set} {
 		if v != nil {
 			refs = append(refs, v.Steps()...)
@@ -78,8 +80,7 @@ func (st *Step) collectRefs() {
 	if st.when != nil {
 		refs = append(refs, st.when.Steps()...)
 	}
-	slices.Sort(refs)
-	st.refs = slices.Compact(refs)
+	return refs
 }
 
 func (c *checker) condition(i int, pointer, src string) *expr.Condition {
@@ -87,7 +88,7 @@ func (c *checker) condition(i int, pointer, src string) *expr.Condition {
 		c.fault(pointer, "`when` is an expression as it stands: write it without ${ }")
 		return nil
 	}
-	cond, err := expr.CompileCondition(src, scope)
+	cond, err := expr.CompileCondition(src, naming)
 	if err != nil {
 		c.uncompiled(pointer, src, err)
 		return nil
@@ -98,7 +99,7 @@ func (c *checker) condition(i int, pointer, src string) *expr.Condition {
 }
 
 func (c *checker) value(i int, pointer string, v any) *expr.Value {
-	value, err := expr.CompileValue(v, scope)
+	value, err := expr.CompileValue(v, naming)
 	if err != nil {
 		c.uncompiled(pointer, v, err)
 		return nil
@@ -113,7 +114,7 @@ func (c *checker) text(i int, pointer, src string) *expr.Text {
 	if src == "" {
 		return nil
 	}
-	text, err := expr.CompileText(src, scope)
+	text, err := expr.CompileText(src, naming)
 	if err != nil {
 		c.uncompiled(pointer, src, err)
 		return nil
@@ -163,13 +164,11 @@ var secretPattern = regexp.MustCompile(`\bsecrets?\s*[.\[]`)
 func (c *checker) named(i int, pointer string, src any, e compiled) {
 	for _, id := range e.Steps() {
 		at := c.mention(pointer, src, id)
-		switch n, ok := c.index[id]; {
-		case !ok:
+		n, ok := c.index[id]
+		if !ok {
 			c.problems.Add(at, "there is no step %q%s", id, near(id, c.ids))
-		case n == i:
-			c.problems.Add(at, "step %s names its own output, which is not there yet", id)
-		case n > i:
-			c.problems.Add(at, "step %s comes later: its output is not there yet", id)
+		} else if why := c.unnameable(i, n); why != "" {
+			c.problems.Add(at, "%s", why)
 		}
 	}
 	for _, name := range e.Members("run") {
@@ -206,7 +205,7 @@ func (c *checker) members(i int, pointer string, src any, bare bool) {
 	eachString(src, "", func(sub, text string) {
 		parts := []expr.Part{{Kind: expr.Expression, Text: text}}
 		if !bare {
-			t, err := expr.CompileText(text, scope)
+			t, err := expr.CompileText(text, naming)
 			if err != nil {
 				return
 			}
@@ -239,10 +238,10 @@ func (c *checker) membersOf(i int, src string, at func(offset int) strictyaml.Po
 // skippable reports whether step id may be skipped while step i runs.
 func (c *checker) skippable(i int, id string) bool {
 	n, ok := c.index[id]
-	if !ok || c.form.Steps[n].When == "" {
+	if !ok || c.nodes[n].When == "" {
 		return false
 	}
-	return i >= len(c.form.Steps) || c.form.Steps[i].When != c.form.Steps[n].When
+	return i >= len(c.nodes) || c.nodes[i].When != c.nodes[n].When
 }
 
 // mention is the place where the source first says word, else of the source.

@@ -27,7 +27,11 @@ func (p *plan) vars(refs []string) (map[string]any, error) {
 				return nil, fmt.Errorf("output of step %s, pass %d: %w", path, st.Pass, err)
 			}
 		}
-		steps[path] = map[string]any{"output": output, "status": string(st.Status)}
+		id := path
+		if step, ok := p.w.Step(path); ok {
+			id = step.ID
+		}
+		steps[id] = map[string]any{"output": output, "status": string(st.Status)}
 	}
 	return map[string]any{"input": p.run.Input, "steps": steps, "run": p.runVars()}, nil
 }

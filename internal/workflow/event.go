@@ -12,7 +12,7 @@ type EventKind string
 // The events. All but the run's own (started, cancelled, finished) name a step.
 const (
 	Started         EventKind = "started"          // the run exists; first, once
-	StepCompleted   EventKind = "step_completed"   // call, set: Output is recorded
+	StepCompleted   EventKind = "step_completed"   // call, set: Output is recorded; parallel: its branches have joined
 	StepSkipped     EventKind = "step_skipped"     // its `when` was false
 	StepFailed      EventKind = "step_failed"      // for good: the attempts are used up; Error says why
 	StepRetried     EventKind = "step_retried"     // a person asks for a failed `ask_person` step once more
@@ -32,6 +32,7 @@ const (
 	AskExpired      EventKind = "ask_expired"      // nobody answered in time
 	SleepSet        EventKind = "sleep_set"        // Until is fixed, once
 	SleepDone       EventKind = "sleep_done"       // Until has passed
+	BranchesOpened  EventKind = "branches_opened"  // control stands in each branch of a parallel step
 	Goto            EventKind = "goto"             // Data is a [Jump]
 	Migrated        EventKind = "migrated"         // the run goes to another version of its workflow: Data is a [Move]
 	Cancelled       EventKind = "cancelled"        // from anywhere
@@ -42,7 +43,7 @@ const (
 var Kinds = []EventKind{Started, StepCompleted, StepSkipped, StepFailed, StepRetried, StepRefreshed,
 	ActionProposed, ActionDenied, ActionRejected, ActionExpired, ActionRevised,
 	EffectConfirmed, EffectRefused, EffectAbandoned, ApproveOpened, ApproveDone,
-	AskOpened, AskAnswered, AskExpired, SleepSet, SleepDone, Goto, Migrated, Cancelled, Finished}
+	AskOpened, AskAnswered, AskExpired, SleepSet, SleepDone, BranchesOpened, Goto, Migrated, Cancelled, Finished}
 
 // Event is one thing that happened to a run: exactly what a checkpoint stores.
 // The events of a run, in order, are all that its State is made of.

@@ -19,13 +19,13 @@ const (
 	later   situation = "later"   // control has not come here yet
 )
 
-var every = []Kind{Call, Set, Action, Gate, Ask, Sleep}
+var every = []Kind{Call, Set, Action, Gate, Ask, Sleep, Fork}
 
 // legal is the whole law of step events: in which situation, for which kinds.
 var legal = map[EventKind]map[situation][]Kind{
-	StepCompleted:   {ready: {Call, Set}},
+	StepCompleted:   {ready: {Call, Set}, open: {Fork}},
 	StepSkipped:     {ready: every},
-	StepFailed:      {ready: every, open: {Action, Gate}},
+	StepFailed:      {ready: every, open: {Action, Gate, Fork}},
 	StepRetried:     {stopped: every},
 	StepRefreshed:   {left: {Call}},
 	ActionProposed:  {ready: {Action}},
@@ -43,6 +43,7 @@ var legal = map[EventKind]map[situation][]Kind{
 	AskExpired:      {open: {Ask}},
 	SleepSet:        {ready: {Sleep}},
 	SleepDone:       {open: {Sleep}},
+	BranchesOpened:  {ready: {Fork}},
 	Goto:            {turning: every, stopped: every},
 }
 
@@ -148,17 +149,6 @@ func (w *Workflow) situation(s State, step *Step) situation {
 	return ready
 }
 
-// front lists the steps where control stands: the first of each scope that it
-// has not left. There is one scope now; branches and items will add theirs.
-func (w *Workflow) front(s State) []*Step {
-	for _, step := range w.steps {
-		if !s.Steps[step.Path].Left {
-			return []*Step{step}
-		}
-	}
-	return nil
-}
-
 // record writes a legal event into the state.
 func (w *Workflow) record(s *State, step *Step, st StepState, e Event) error {
 	var err error
@@ -178,7 +168,7 @@ func (w *Workflow) record(s *State, step *Step, st StepState, e Event) error {
 		st, err = failed(st, e)
 	case ActionRejected:
 		return rejected(s, step, st, e)
-	case ActionProposed, ApproveOpened:
+	case ActionProposed, ApproveOpened, BranchesOpened:
 		st = StepState{Status: Waiting, Pass: e.Pass}
 	case AskOpened:
 		if (step.AnswerWithin > 0) == e.Until.IsZero() {
@@ -323,18 +313,24 @@ func (w *Workflow) foldFinished(s *State, e Event) error {
 	return nil
 }
 
-// ending tells how the run ends now, if it does.
+// ending tells how the run ends now, if it does. When several branches have
+// come to an end by rule, the worst end is the run's; of equal ones the first
+// in the definition.
 func (w *Workflow) ending(s State) (turn, bool) {
 	front := w.front(s)
 	if len(front) == 0 {
 		return turn{do: DoEnd, status: RunCompleted}, true
 	}
+	var end turn
 	for _, step := range front {
 		if sit := w.situation(s, step); sit == turning || sit == stopped {
-			if t := w.turn(s, step, s.Step(step.Path)); t.do == DoEnd {
-				return t, true
+			if t := w.turn(s, step, s.Step(step.Path)); t.do == DoEnd && badness[t.status] > badness[end.status] {
+				end = t
 			}
 		}
 	}
-	return turn{}, false
+	return end, end.status != ""
 }
+
+// badness orders the ends.
+var badness = map[string]int{RunCompleted: 1, RunRejected: 2, RunExpired: 3, RunFailed: 4}

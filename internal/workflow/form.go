@@ -46,6 +46,8 @@ type formStep struct {
 	Sensitive    []string `json:"sensitive,omitzero"`        // ask: JSON Pointers into the answer
 	AnswerWithin int64    `json:"answer_within_us,omitzero"` // ask
 
+	Branches []formBranch `json:"branches,omitzero"` // parallel
+
 	Timeout  int64           `json:"timeout_us,omitzero"`
 	FreshFor int64           `json:"fresh_for_us,omitzero"`
 	Retry    *formRetry      `json:"retry,omitzero"`
@@ -53,6 +55,12 @@ type formStep struct {
 	OnReject *Rule           `json:"on_reject,omitzero"`
 	OnExpire *Rule           `json:"on_expire,omitzero"`
 	OnError  map[string]Rule `json:"on_error"`
+}
+
+// formBranch is one branch of a parallel step.
+type formBranch struct {
+	Name  string     `json:"name"`
+	Steps []formStep `json:"steps"`
 }
 
 type formRetry struct {
@@ -72,7 +80,9 @@ type Migration struct {
 // Limits of a definition. Each is named in the message that refuses.
 const (
 	sizeBytesMax   = 1 << 20 // of the YAML text
-	stepsMax       = 1000
+	stepsMax       = 1000    // in all scopes
+	branchesMax    = 20      // of one parallel step
+	depthMax       = 3       // parallel steps in each other, the outermost included
 	titleRunesMax  = 200
 	textBytesMax   = 16 << 10 // of one template as written, and of a reason, title or key as evaluated
 	keyBytesMax    = 200      // of an evaluated business key

@@ -61,7 +61,7 @@ func (w *Workflow) independent(s State, events []Event) []Event {
 // jumped over.
 func (w *Workflow) basis(s State, step *Step) []*Step {
 	in := map[*Step]bool{step: true}
-	for _, earlier := range slices.Backward(w.steps[:step.Index]) {
+	for _, earlier := range slices.Backward(step.scope.steps[:step.Index]) {
 		for user := range in {
 			if (user == step || !done(s, user) && s.Step(user.Path).Jumped == "") && slices.Contains(user.refs, earlier.Path) {
 				in[earlier] = true
@@ -70,7 +70,7 @@ func (w *Workflow) basis(s State, step *Step) []*Step {
 		}
 	}
 	var basis []*Step
-	for _, earlier := range w.steps[:step.Index] {
+	for _, earlier := range step.scope.steps[:step.Index] {
 		if in[earlier] {
 			basis = append(basis, earlier)
 		}
@@ -79,10 +79,11 @@ func (w *Workflow) basis(s State, step *Step) []*Step {
 }
 
 // done reports whether repeating the step would repeat a decision, an effect
-// or a wait; a refresh never does that.
+// or a wait; a refresh never does that. Reads and what is made of them are all
+// of one scope: the checks see to it that no age counts across branches.
 func done(s State, step *Step) bool {
 	st := s.Step(step.Path)
-	return st.Left && st.Status != Skipped && (step.Kind == Action || step.Kind == Gate || step.Kind == Ask || step.Kind == Sleep)
+	return st.Left && st.Status != Skipped && (step.Kind == Action || step.Kind == Gate || step.Kind == Ask || step.Kind == Sleep || step.Kind == Fork)
 }
 
 // asking reports whether the step is an open question: a person may be writing
@@ -97,13 +98,13 @@ func (w *Workflow) refresh(s *State, read *Step, st StepState) error {
 	if read.FreshFor == 0 || st.Status != Completed {
 		return fmt.Errorf("the step's output does not age")
 	}
-	for _, step := range w.front(*s) {
+	for _, step := range read.scope.front(*s) {
 		if sit := w.situation(*s, step); sit != ready && sit != open || w.asking(*s, step) {
 			return fmt.Errorf("step %s is %s", step.Path, sit)
 		}
 	}
 	cleared := map[string]bool{read.Path: true}
-	for _, step := range w.steps[read.Index+1:] {
+	for _, step := range read.scope.steps[read.Index+1:] {
 		if done(*s, step) || !w.dependent(*s, step, cleared) {
 			continue
 		}

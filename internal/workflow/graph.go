@@ -21,7 +21,7 @@ type Node struct {
 	Title string
 	Tool  string
 	Row   int // from 0, top to bottom
-	Col   int // from 0; branches will have their own
+	Col   int // from 0; each branch has its own
 }
 
 // Edge is a way that control may take.
@@ -36,9 +36,12 @@ type Edge struct {
 // EdgeKind says how an edge is drawn.
 type EdgeKind string
 
+// WhySkipped is the Why of the edge past a parallel step that may be skipped.
+const WhySkipped = "skipped"
+
 // The edges.
 const (
-	EdgeNext    EdgeKind = "next"    // on to the following step
+	EdgeNext    EdgeKind = "next"    // on to the following step, into a branch, or out of it
 	EdgeForward EdgeKind = "forward" // a goto down: the lane is on the right
 	EdgeBack    EdgeKind = "back"    // a goto up or to itself: the lane is on the left
 	EdgeEnd     EdgeKind = "end"     // the run ends here by rule: the lane is on the right
@@ -47,32 +50,69 @@ const (
 // Graph lays the steps out. The same workflow always gives the same picture.
 func (w *Workflow) Graph() Graph {
 	var g Graph
-	for i, st := range w.steps {
-		g.Nodes = append(g.Nodes, Node{Path: st.Path, Kind: st.Kind, Title: st.Title, Tool: st.Tool, Row: i})
-		g.Edges = append(g.Edges, w.edges(i, st)...)
+	rows, _ := g.place(w.top, 0, 0)
+	for _, st := range w.steps {
+		g.Edges = append(g.Edges, edges(st)...)
 	}
-	g.Nodes = append(g.Nodes, Node{Title: "End", Row: len(w.steps)})
+	g.Nodes = append(g.Nodes, Node{Title: "End", Row: rows})
 	g.lay()
 	return g
 }
 
-// edges lists the ways out of one step, the default ends left out: that a
-// rejected run ends rejected needs no line.
-func (w *Workflow) edges(i int, st *Step) []Edge {
-	var edges []Edge
-	next := ""
-	if i+1 < len(w.steps) {
-		next = w.steps[i+1].Path
+// place puts the steps of a scope under each other, and the branches of a
+// parallel step beside each other below it. It returns the row below them all
+// and how many columns they take.
+func (g *Graph) place(sc *scope, row, col int) (below, width int) {
+	width = 1
+	for _, st := range sc.steps {
+		g.Nodes = append(g.Nodes, Node{Path: st.Path, Kind: st.Kind, Title: st.Title, Tool: st.Tool, Row: row, Col: col})
+		row++
+		next, taken := row, 0
+		for _, b := range st.branches {
+			end, wide := g.place(b, row, col+taken)
+			next, taken = max(next, end), taken+wide
+		}
+		row, width = next, max(width, taken)
 	}
-	if st.then.Do == DoNext || st.Optional() {
-		edges = append(edges, Edge{From: st.Path, To: next, Kind: EdgeNext})
+	return row, width
+}
+
+// next is the path of the step that control comes to when it has left st: the
+// following one, or what follows the branches it ends one of. Empty: the end.
+func (st *Step) next() string {
+	switch following := st.Index + 1; {
+	case following < len(st.scope.steps):
+		return st.scope.steps[following].Path
+	case st.scope.of != nil:
+		return st.scope.of.next()
+	}
+	return ""
+}
+
+// edges lists the ways out of one step, the default ends left out: that a
+// rejected run ends rejected needs no line. A parallel step leads to the first
+// step of each branch, and past them only when it may be skipped.
+func edges(st *Step) []Edge {
+	var edges []Edge
+	for _, b := range st.branches {
+		edges = append(edges, Edge{From: st.Path, To: b.steps[0].Path, Kind: EdgeNext})
+	}
+	switch {
+	case st.Kind == Fork && st.Optional():
+		edges = append(edges, Edge{From: st.Path, To: st.next(), Kind: EdgeForward, Why: WhySkipped})
+	case st.Kind != Fork && (st.then.Do == DoNext || st.Optional()):
+		edges = append(edges, Edge{From: st.Path, To: st.next(), Kind: EdgeNext})
 	}
 	add := func(r Rule, why string) {
+		var to *Step
+		if r.Do == DoGoto {
+			to = st.scope.find(r.To)
+		}
 		switch {
-		case r.Do == DoGoto && w.byPath[r.To].Index > i:
-			edges = append(edges, Edge{From: st.Path, To: r.To, Kind: EdgeForward, Why: why})
+		case r.Do == DoGoto && to.Index > st.Index:
+			edges = append(edges, Edge{From: st.Path, To: to.Path, Kind: EdgeForward, Why: why})
 		case r.Do == DoGoto:
-			edges = append(edges, Edge{From: st.Path, To: r.To, Kind: EdgeBack, Why: why, Max: r.MaxPasses})
+			edges = append(edges, Edge{From: st.Path, To: to.Path, Kind: EdgeBack, Why: why, Max: r.MaxPasses})
 		case r.Do == DoEnd && (why == WhyThen || st.onError[why].Do == DoEnd):
 			edges = append(edges, Edge{From: st.Path, Kind: EdgeEnd, Why: why})
 		}

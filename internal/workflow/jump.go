@@ -21,14 +21,14 @@ func (w *Workflow) jump(s *State, from *Step, st StepState, e Event) error {
 	}
 	s.Jumps[edge(from.Path, t.why, t.to.Path)]++
 	if t.to.Index <= from.Index {
-		for _, step := range w.steps[t.to.Index:] {
-			s.clear(step.Path)
+		for _, step := range from.scope.steps[t.to.Index:] {
+			step.within(func(inner *Step) { s.clear(inner.Path) })
 		}
 		return nil
 	}
 	st.Left = true
 	s.Steps[from.Path] = st
-	for _, step := range w.steps[from.Index+1 : t.to.Index] {
+	for _, step := range from.scope.steps[from.Index+1 : t.to.Index] {
 		between := s.Step(step.Path)
 		s.Steps[step.Path] = StepState{Status: Skipped, Pass: between.Pass + 1, Left: true, Jumped: from.Path}
 	}

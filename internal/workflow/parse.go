@@ -41,6 +41,7 @@ func (m marks) inside(pointer, sub string, offset int) strictyaml.Pos {
 type parser struct {
 	marks
 	problems strictyaml.Problems
+	count    int // steps so far
 }
 
 func (p *parser) fault(n *strictyaml.Node, format string, args ...any) {
@@ -79,7 +80,7 @@ func (p *parser) parse(root *strictyaml.Node) *form {
 		f.Output = p.json(n, "/output")
 	}
 	if n := m.Need("steps"); n != nil {
-		f.Steps = p.steps(p.mark("/steps", n))
+		f.Steps = p.steps(p.mark("/steps", n), "/steps", 0)
 	}
 	if n := m.Get("migrate"); n != nil {
 		f.Migrate = p.migrations(p.mark("/migrate", n))
@@ -96,16 +97,16 @@ func title(id string) string {
 	return strings.ToUpper(words[:1]) + words[1:]
 }
 
-func (p *parser) steps(n *strictyaml.Node) []formStep {
+func (p *parser) steps(n *strictyaml.Node, at string, depth int) []formStep {
 	nodes := n.Seq(&p.problems)
-	if len(nodes) > stepsMax {
-		p.fault(n, "a workflow has at most %d steps; this one has %d", stepsMax, len(nodes))
+	if p.count += len(nodes); p.count > stepsMax {
+		p.fault(n, "a workflow has at most %d steps; this one has %d", stepsMax, p.count)
 		return nil
 	}
 	steps := make([]formStep, 0, len(nodes))
 	for i, node := range nodes {
-		pointer := fmt.Sprintf("/steps/%d", i)
-		steps = append(steps, p.step(p.mark(pointer, node), pointer))
+		pointer := fmt.Sprintf("%s/%d", at, i)
+		steps = append(steps, p.step(p.mark(pointer, node), pointer, depth))
 	}
 	return steps
 }
@@ -119,13 +120,13 @@ var stepKeys = map[string][]Kind{
 }
 
 var (
-	kindKeys  = []string{"call", "action", "approve", "ask", "set", "sleep"}
-	laterKeys = []string{"agent", "parallel", "for_each"}
+	kindKeys  = []string{"call", "action", "approve", "ask", "set", "sleep", "parallel"}
+	laterKeys = []string{"agent", "for_each"}
 	allKeys   = slices.Concat([]string{"id", "title", "when"}, kindKeys, laterKeys,
 		[]string{"with", "key", "reason", "retry", "timeout", "fresh_for", "form", "who", "sensitive", "answer_within", "then", "on_reject", "on_expire", "on_error"})
 )
 
-func (p *parser) step(n *strictyaml.Node, at string) formStep {
+func (p *parser) step(n *strictyaml.Node, at string, depth int) formStep {
 	var st formStep
 	m := n.Map(&p.problems, allKeys...)
 	if id := m.Need("id"); id != nil {
@@ -144,6 +145,9 @@ func (p *parser) step(n *strictyaml.Node, at string) formStep {
 		}
 	}
 	p.body(&st, n, m, at)
+	if st.Kind == Fork {
+		st.Branches = p.branches(m.Get("parallel"), at, depth+1)
+	}
 	p.rules(&st, m, at)
 	return st
 }

@@ -23,6 +23,7 @@ func (w *Workflow) Next(ctx context.Context, s State, run RunInfo, out Outputs, 
 	p := &plan{w: w, s: s, run: run, out: out, now: now}
 	if t, ok := w.ending(s); ok {
 		task, err := p.finish(ctx, t)
+		task.Open = w.open(s)
 		return []Task{task}, err
 	}
 	var tasks []Task
@@ -50,7 +51,7 @@ func (p *plan) step(ctx context.Context, step *Step) (Task, error) {
 	st := p.s.Step(step.Path)
 	switch p.w.situation(p.s, step) {
 	case open:
-		return p.waiting(step, st), nil
+		return p.waiting(step, st)
 	case turning, stopped:
 		return p.follow(step, st), nil
 	}
@@ -61,20 +62,22 @@ func (p *plan) step(ctx context.Context, step *Step) (Task, error) {
 }
 
 // waiting is the task of an open step: its timer, or what others will say.
-func (p *plan) waiting(step *Step, st StepState) Task {
+func (p *plan) waiting(step *Step, st StepState) (Task, error) {
 	task := Task{Kind: TaskWait, Path: step.Path, Pass: st.Pass, Step: step, Wait: WaitRequest, Outputs: p.digests(step)}
 	switch step.Kind {
 	case Ask:
 		task.Wait, task.Until = WaitAnswer, st.Until
-		return task
+		return task, nil
+	case Fork:
+		return p.join(step, st)
 	case Sleep:
 	default:
-		return task
+		return task, nil
 	}
 	if p.now.Before(st.Until) {
-		return Task{Kind: TaskSleep, Path: step.Path, Pass: st.Pass, Step: step, Until: st.Until}
+		return Task{Kind: TaskSleep, Path: step.Path, Pass: st.Pass, Step: step, Until: st.Until}, nil
 	}
-	return p.recorded(step, st.Pass, Event{Kind: SleepDone, Path: step.Path, Pass: st.Pass})
+	return p.recorded(step, st.Pass, Event{Kind: SleepDone, Path: step.Path, Pass: st.Pass}), nil
 }
 
 // follow is the task of an ended step whose rule does not end the run.
@@ -133,6 +136,9 @@ func (p *plan) fill(task *Task, v *evaluation, st StepState) {
 	case Set:
 		task.Kind, task.Outputs = TaskRecord, nil
 		task.Events = []Event{{Kind: StepCompleted, Path: step.Path, Pass: task.Pass, Output: v.value("set", step.set, 0)}}
+	case Fork:
+		task.Kind, task.Outputs = TaskRecord, nil
+		task.Events = []Event{{Kind: BranchesOpened, Path: step.Path, Pass: task.Pass}}
 	case Sleep:
 		task.Kind, task.Until = TaskSleep, p.now.Add(v.sleep())
 		task.Events = []Event{{Kind: SleepSet, Path: step.Path, Pass: task.Pass, Until: task.Until}}
@@ -150,7 +156,7 @@ func (p *plan) finish(ctx context.Context, t turn) (Task, error) {
 	if t.status == RunCompleted {
 		f.Output = json.RawMessage("null")
 		if p.w.output != nil {
-			vars, err := p.vars(p.w.output.Steps())
+			vars, err := p.vars(p.w.outputRefs)
 			if err != nil {
 				return Task{}, err
 			}

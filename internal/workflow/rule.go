@@ -6,7 +6,7 @@ import "fmt"
 // of the compiled form, defaults resolved.
 type Rule struct {
 	Do        string `json:"do"`
-	To        string `json:"to,omitzero"`         // goto: path of the target
+	To        string `json:"to,omitzero"`         // goto: id of the target, in the same scope
 	MaxPasses int    `json:"max_passes,omitzero"` // goto backward: passes of the loop in all, the first included
 }
 
@@ -47,7 +47,7 @@ func (w *Workflow) turn(s State, step *Step, st StepState) turn {
 	rule, why := step.rule(st)
 	switch {
 	case rule.Do == DoGoto && !w.exhausted(s, step, rule, why):
-		return turn{do: DoGoto, to: w.byPath[rule.To], why: why}
+		return turn{do: DoGoto, to: step.scope.find(rule.To), why: why}
 	case rule.Do == DoAsk:
 		return turn{do: DoAsk, why: why}
 	}
@@ -94,8 +94,8 @@ const defaultClass = "default"
 // exhausted reports whether a goto has used its passes. A goto forward cannot
 // loop and has no bound.
 func (w *Workflow) exhausted(s State, from *Step, r Rule, why string) bool {
-	to := w.byPath[r.To]
-	return to.Index <= from.Index && s.Jumps[edge(from.Path, why, r.To)]+1 >= r.MaxPasses
+	to := from.scope.find(r.To)
+	return to.Index <= from.Index && s.Jumps[edge(from.Path, why, to.Path)]+1 >= r.MaxPasses
 }
 
 // edge names a goto edge in State.Jumps.

@@ -7,7 +7,7 @@ import (
 
 // State is what the events of a run add up to. It is made by Begin and Apply
 // only and is never stored; its JSON is for looking at. Nothing in it assumes
-// one current step: each scope (the top level, later a branch or an item) has
+// one current step: each scope (the top level, a branch) has
 // its own first step that control has not left.
 type State struct {
 	Phase    string               `json:"phase"` // Fresh, Active or Over

@@ -18,13 +18,14 @@ const (
 	Ask    Kind = "ask"
 	Set    Kind = "set"
 	Sleep  Kind = "sleep"
+	Fork   Kind = "parallel"
 )
 
 // Step is one compiled step. Its expressions are inside; the planner
 // evaluates them.
 type Step struct {
 	ID       string
-	Path     string // where it stands in the definition; a run's path adds item numbers
+	Path     string // where it stands: its id, behind the step and the branch it lies in (par/left/x)
 	Index    int    // position in its scope
 	Kind     Kind
 	Title    string
@@ -37,6 +38,10 @@ type Step struct {
 	Roles        []string       // ask: whoever has one of them may answer
 	Sensitive    []string       // ask: JSON Pointers into the answer
 	AnswerWithin time.Duration  // ask; 0: the question stays open
+
+	scope    *scope   // the list of steps it stands in
+	branches []*scope // parallel, in the order of the definition
+	guards   []string // approve: paths of the actions it guards
 
 	when                     *expr.Condition
 	with, document, set      *expr.Value

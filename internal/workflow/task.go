@@ -46,6 +46,7 @@ type Task struct {
 	Error       *Failure          // wait for a person: what went wrong
 	Events      []Event           // record, sleep
 	Finish      *Finish           // finish
+	Open        []string          // finish: paths of the steps of other branches that are open; see Settled
 	Outputs     map[string]string // path to digest of the outputs this task was built from
 }
 

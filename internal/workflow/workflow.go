@@ -46,11 +46,13 @@ type Workflow struct {
 	Migrate   []Migration         // how open runs of older versions continue
 	Warnings  strictyaml.Problems // what is allowed but rarely meant; not part of the compiled form
 
-	form   *form
-	input  *schema.Schema
-	output *expr.Value
-	steps  []*Step
-	byPath map[string]*Step
+	form       *form
+	input      *schema.Schema
+	output     *expr.Value
+	outputRefs []string // paths that output names
+	top        *scope
+	steps      []*Step // of all scopes, in the order of the definition
+	byPath     map[string]*Step
 }
 
 // Compile reads a definition. The error is strictyaml.Problems: every fault
@@ -126,7 +128,7 @@ func (c *checker) build() *Workflow {
 	c.check()
 	f := c.form
 	w := &Workflow{Name: f.Workflow, Version: f.Version, Title: f.Title, Sensitive: f.Sensitive, Migrate: f.Migrate,
-		form: f, input: c.sensitive(c.schemaOf(f.Input, "/input", "input schema"), "/sensitive", "input", f.Sensitive), steps: c.steps, byPath: make(map[string]*Step, len(c.steps))}
+		form: f, input: c.sensitive(c.schemaOf(f.Input, "/input", "input schema"), "/sensitive", "input", f.Sensitive), top: c.top, steps: c.steps, byPath: make(map[string]*Step, len(c.steps))}
 	tools := map[string]bool{}
 	for _, step := range c.steps {
 		w.byPath[step.Path] = step
@@ -136,7 +138,12 @@ func (c *checker) build() *Workflow {
 	}
 	w.Tools = slices.Sorted(maps.Keys(tools))
 	if f.Output != nil {
-		w.output = c.value(len(f.Steps), "/output", f.Output)
+		if w.output = c.value(len(c.nodes), "/output", f.Output); w.output != nil {
+			w.outputRefs = c.paths(w.output.Steps())
+		}
+	}
+	if len(c.problems) == 0 {
+		c.ages(w)
 	}
 	w.Warnings = c.warnings
 	return w
@@ -191,7 +198,7 @@ type StepInfo struct {
 	Tool     string        // call, action
 	Optional bool          // has a `when`
 	FreshFor time.Duration // 0: for ever
-	Guards   []string      // approve: the actions it guards
+	Guards   []string      // approve: paths of the actions it guards
 	Roles    []string      // ask: who may answer
 }
 
@@ -200,7 +207,7 @@ func (w *Workflow) Steps() []StepInfo {
 	infos := make([]StepInfo, len(w.steps))
 	for i, st := range w.steps {
 		infos[i] = StepInfo{Path: st.Path, Kind: st.Kind, Title: st.Title, Tool: st.Tool,
-			Optional: st.Optional(), FreshFor: st.FreshFor, Guards: slices.Clone(w.form.Steps[i].Guards), Roles: slices.Clone(st.Roles)}
+			Optional: st.Optional(), FreshFor: st.FreshFor, Guards: slices.Clone(st.guards), Roles: slices.Clone(st.Roles)}
 	}
 	return infos
 }

@@ -23,7 +23,8 @@ func laneAt(m Map, e MapEdge) int {
 	return left(m) + columns(m)*(nodeW+laneW) - laneW + e.Lane*laneW
 }
 
-// edgePath goes straight down, or out through its lane and back in.
+// edgePath goes straight down, across to another column right above the row it
+// leads to, or out through its lane and back in.
 func edgePath(m Map, e MapEdge) string {
 	from, ok := find(m, e.From)
 	to, found := find(m, e.To)
@@ -31,8 +32,11 @@ func edgePath(m Map, e MapEdge) string {
 		return ""
 	}
 	if e.Lane == 0 {
-		cx := x(m, from) + nodeW/2
-		return fmt.Sprintf("M%d %dV%d", cx, y(from)+nodeH, y(to)-gap(to))
+		cx, into := x(m, from)+nodeW/2, x(m, to)+nodeW/2
+		if cx == into {
+			return fmt.Sprintf("M%d %dV%d", cx, y(from)+nodeH, y(to)-gap(to))
+		}
+		return fmt.Sprintf("M%d %dV%dH%dV%d", cx, y(from)+nodeH, y(to)-(rowH-nodeH)/2, into, y(to)-gap(to))
 	}
 	side, lane := x(m, from)+nodeW, laneAt(m, e)
 	turn, into := 8, x(m, to)+nodeW+4
