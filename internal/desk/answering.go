@@ -145,7 +145,7 @@ func canAnswer(p identity.Principal, run engine.Run, asked engine.Question) (boo
 		return false, ""
 	case err != nil:
 		return false, err.Message
-	case run.Status == engine.Blocked:
+	case run.Blocks(asked.Path):
 		return false, "The run is blocked until somebody acts on it."
 	}
 	return true, ""

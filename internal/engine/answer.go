@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	"countersign/internal/id"
 	"countersign/internal/problem"
@@ -29,7 +31,7 @@ type Answer struct {
 // same answer by the same person once more changes nothing and gives the same
 // result. Problems: what the form refuses; not_found; already_answered (with by
 // and at), question_closed, already_finished, cancel_asked, run_blocked,
-// clock_suspect.
+// run_busy, clock_suspect.
 func (e *Engine) Answer(ctx context.Context, a Answer, by Actor) (Question, error) {
 	var asked Question
 	var step *workflow.Step
@@ -49,15 +51,47 @@ func (e *Engine) Answer(ctx context.Context, a Answer, by Actor) (Question, erro
 	}
 	a.Pass = asked.Pass
 	e.crash("before-answer-commit", a.Path, a.Pass)
-	err = e.update(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		asked, err = e.answer(ctx, tx, a, step, value, by)
-		return err
-	})
+	for tries := 0; ; tries++ {
+		err = e.update(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+			asked, err = e.answer(ctx, tx, a, step, value, by)
+			return err
+		})
+		if !errors.Is(err, errSending) || tries == answerTries {
+			break
+		}
+		select {
+		case <-time.After(answerPause):
+		case <-ctx.Done():
+			return Question{}, ctx.Err()
+		}
+	}
 	if err != nil {
 		return Question{}, err
 	}
 	e.crash("after-answer-commit", a.Path, a.Pass)
 	return asked, nil
+}
+
+// An answer takes the run from its driver. While that is sending in another
+// branch, the answer waits for it, up to ten seconds: what is being sent must
+// not become unknown because somebody answered.
+const (
+	answerTries = 200
+	answerPause = 50 * time.Millisecond
+)
+
+var errSending = problem.New(problem.Unavailable, "run_busy", "Another branch of the run is sending something right now. Your answer was not recorded; give it again in a moment.")
+
+// sending refuses while a living driver of the run has something under way.
+func (e *Engine) sending(ctx context.Context, tx *store.Tx, run Run) error {
+	if run.Lease.Owner == "" || run.epoch < e.o.Epoch || !run.Lease.Until.After(e.o.Now()) {
+		return nil
+	}
+	sent, err := effectsWhere(ctx, tx, "tenant = $1 AND run = $2 AND status = 'sent'", run.Tenant, string(run.ID))
+	if err == nil && len(sent) > 0 {
+		err = errSending
+	}
+	return err
 }
 
 func (e *Engine) crash(window, path string, pass int) {
@@ -111,6 +145,9 @@ func (e *Engine) answer(ctx context.Context, tx *store.Tx, a Answer, step *workf
 	if err := answerable(run, q, tx); err != nil {
 		return Question{}, err
 	}
+	if err := e.sending(ctx, tx, run); err != nil {
+		return Question{}, err
+	}
 	if err := save(ctx, tx); err != nil {
 		return Question{}, err
 	}
@@ -138,7 +175,7 @@ func answerable(run Run, q Question, tx *store.Tx) error {
 		return errFinished.With("status", run.Status)
 	case run.cancelled:
 		return problem.New(problem.Conflict, "cancel_asked", "The run is being cancelled. Your answer was not recorded.")
-	case run.Status == Blocked:
+	case run.Blocks(q.Path):
 		return problem.New(problem.Conflict, "run_blocked", "The run is blocked until somebody acts on it. Your answer was not recorded; give it again after that.")
 	case tx.ClockSuspect():
 		return problem.New(problem.Unavailable, "clock_suspect", "The clock went back by more than five minutes. Nothing can be answered until it is put right, or an operator accepts its time (console clock accept).")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -60,7 +62,7 @@ func (e *Engine) busy(ctx context.Context, q store.Querier, r Run) (bool, error)
 	if r.Lease.Owner != "" && r.epoch >= e.o.Epoch && r.Lease.Until.After(e.o.Now()) {
 		return true, nil
 	}
-	if r.Status != Retrying {
+	if !slices.ContainsFunc(r.WaitingFor, func(w Waiting) bool { return w.Kind == WaitRetry }) {
 		return false, nil
 	}
 	unknown, err := effectsWhere(ctx, q, "tenant = $1 AND run = $2 AND status = 'unknown'", r.Tenant, string(r.ID))
@@ -88,7 +90,8 @@ func (e *Engine) askCancel(ctx context.Context, tx *store.Tx, r *Run) error {
 func (s *session) obeyCancel(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	s.settled, s.alone, s.planned = true, true, nil
-	for path, st := range s.state.Steps {
+	for _, path := range slices.Sorted(maps.Keys(s.state.Steps)) {
+		st := s.state.Steps[path]
 		step, ok := s.wf.Step(path)
 		if !ok || st.Status != workflow.Waiting || step.Kind != workflow.Action {
 			continue

@@ -25,9 +25,11 @@ type commit struct {
 	with    func(ctx context.Context, tx *store.Tx) error            // writes that only belong to the same transaction
 	by      *Actor                                                   // a person made the checkpoints
 	settles bool                                                     // recorded although a cancel was asked for
-	wait    *wait                                                    // the run is released in the same transaction
+	wait    *wait                                                    // the run is released in the same transaction, unless another branch goes on
+	leaves  bool                                                     // it is released whatever other branches do
 
-	made []step // the events as they are recorded
+	made  []step // the events as they are recorded
+	rests *wait  // what the step waits for while the run goes on
 }
 
 // step is one event on its way into the record, with the states around it.
@@ -65,7 +67,8 @@ func (s *session) write(ctx context.Context, c *commit) error {
 // opens are the events after which a step is still open: the checkpoint that
 // the windows are around is the one that ends it.
 var opens = map[workflow.EventKind]bool{workflow.ActionProposed: true, workflow.ActionRevised: true, workflow.ApproveOpened: true, workflow.AskOpened: true,
-	workflow.SleepSet: true, workflow.Goto: true, workflow.StepRefreshed: true, workflow.StepRetried: true}
+	workflow.SleepSet: true, workflow.Goto: true, workflow.StepRefreshed: true, workflow.StepRetried: true,
+	workflow.BranchesOpened: true}
 
 // around passes a window of the commit of steps that end.
 func (s *session) around(window string, events []workflow.Event) {
@@ -119,11 +122,14 @@ func (s *session) follows(ctx context.Context, state workflow.State) []workflow.
 	switch {
 	case err != nil:
 		return nil
-	case len(tasks) == 1 && tasks[0].Kind == workflow.TaskRecord:
-		s.begun(tasks[0])
-		return tasks[0].Events
-	case len(tasks) == 1 && tasks[0].Kind == workflow.TaskFinish:
+	case len(tasks) == 1 && tasks[0].Kind == workflow.TaskFinish && len(tasks[0].Open) == 0:
 		return []workflow.Event{tasks[0].Finish.Event()}
+	}
+	for _, t := range tasks {
+		if t.Kind == workflow.TaskRecord {
+			s.begun(t)
+			return t.Events
+		}
 	}
 	s.planned = tasks
 	return nil
@@ -163,6 +169,9 @@ func (s *session) apply(ctx context.Context, tx *store.Tx, c *commit) (Run, erro
 		if err := s.decide(ctx, tx, c); err != nil {
 			return s.run, err
 		}
+	}
+	if c.wait != nil && !c.leaves && !s.alone {
+		c.rests, c.wait = c.wait, nil
 	}
 	r, state := s.run, s.state
 	creator := Creator{Driver: s.e.o.Owner, Fence: r.Lease.Fence}
@@ -226,6 +235,9 @@ func (s *session) committed(r Run, c *commit) error {
 			delete(s.kept, k)
 			s.keep(k, m.ev.Output)
 		}
+	}
+	if c.rests != nil {
+		s.rest(c.rests)
 	}
 	s.run, s.now = r, r.UpdatedAt
 	s.box.Saved()

@@ -50,25 +50,20 @@ func (s *session) plan(ctx context.Context) ([]workflow.Task, error) {
 	return s.next(ctx, s.state)
 }
 
-// round does every task once. A task that made progress means planning anew;
+// round does the first task that makes progress, which means planning anew;
 // when all of them wait, so does the run.
 func (s *session) round(ctx context.Context, tasks []workflow.Task) error {
 	s.alone = len(tasks) == 1
-	progress := false
 	var waits []*wait
 	for _, t := range tasks {
-		w, err := s.do(ctx, t)
-		if err != nil || s.left {
-			return err
-		}
+		w := s.rests(t)
 		if w == nil {
-			progress = true
-			continue
+			var err error
+			if w, err = s.do(ctx, t); err != nil || s.left || w == nil {
+				return err
+			}
 		}
 		waits = append(waits, w)
-	}
-	if progress {
-		return nil
 	}
 	if len(waits) == 0 {
 		return &workflow.Failure{Class: workflow.Bug, Code: "no_task", Message: "The planner has nothing to do for a run that has not ended."}
@@ -96,7 +91,7 @@ func (s *session) do(ctx context.Context, t workflow.Task) (*wait, error) {
 		s.begun(t)
 		return nil, s.write(ctx, &commit{events: t.Events})
 	case workflow.TaskFinish:
-		return nil, s.write(ctx, &commit{events: []workflow.Event{t.Finish.Event()}})
+		return s.end(ctx, t)
 	}
 	return nil, fmt.Errorf("engine: the planner asks for %q, which this program does not know", t.Kind)
 }

@@ -19,7 +19,7 @@ const (
 	QuestionOpen      = "open"
 	QuestionAnswered  = "answered"
 	QuestionExpired   = "expired"
-	QuestionWithdrawn = "withdrawn" // its run was cancelled, or went on to another version
+	QuestionWithdrawn = "withdrawn" // its run was cancelled, ended in another branch, or went on to another version
 )
 
 // Question is what a run asks people at one pass of an ask step.
@@ -90,10 +90,11 @@ func (e *Engine) Questions(ctx context.Context, q store.Querier, tenant string, 
 const QuestionsMax = 500
 
 // OpenQuestions lists what runs ask now and can be answered, the longest open
-// first, at most QuestionsMax. A blocked run's wait until somebody acts on it.
+// first, at most QuestionsMax. A blocked run's wait until somebody acts on it, unless only
+// another branch of it is blocked.
 func (e *Engine) OpenQuestions(ctx context.Context, q store.Querier, tenant string) ([]Question, error) {
 	return questionsWhere(ctx, q, `tenant = $1 AND status = 'open' AND EXISTS (SELECT 1 FROM run r WHERE r.tenant = question.tenant
-		AND r.id = question.run AND r.finished_at IS NULL AND r.status <> 'blocked' AND r.cancel_reason IS NULL)
+		AND r.id = question.run AND r.finished_at IS NULL AND (r.status <> 'blocked' OR r.waiting_for LIKE '%"kind":"input"%') AND r.cancel_reason IS NULL)
 		ORDER BY asked_at, run, path LIMIT $2`, tenant, QuestionsMax)
 }
 

@@ -40,7 +40,7 @@ func (s *session) reconcile(ctx context.Context, t workflow.Task, act action, ef
 	if tool.CanQuery() && eff.ReconcileCount < ReconcileMax {
 		return s.query(ctx, t, tool, eff)
 	}
-	if s.mayResend(t, tool, eff) {
+	if !s.ending && s.mayResend(t, tool, eff) {
 		w, err := s.resend(ctx, t, tool, act, eff)
 		if !errors.Is(err, errNotAdmitted) {
 			return w, err

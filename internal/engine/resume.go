@@ -183,10 +183,11 @@ func (e *Engine) soon(ctx context.Context, r Run) bool {
 }
 
 const sqlWake = `UPDATE run SET signals = signals + 1, wake_at = CASE WHEN lease_owner IS NULL THEN $1 ELSE wake_at END
-	WHERE id = $2 AND finished_at IS NULL AND status <> 'blocked'`
+	WHERE id = $2 AND finished_at IS NULL AND (status <> 'blocked' OR waiting_for LIKE '%"kind":"approval"%')`
 
 // Wake has the run looked at now, because something it waits for has changed:
-// call it in the transaction that changes it. A blocked run stays blocked. A
+// call it in the transaction that changes it. A blocked run stays blocked, unless
+// only one branch of it is and another waits for a decision. A
 // wake-up that comes while a driver is putting the run to sleep is not lost.
 func (e *Engine) Wake(ctx context.Context, tx *store.Tx, run id.Run) error {
 	if _, err := tx.Exec(ctx, sqlWake, store.Micros(tx.Now()), string(run)); err != nil {

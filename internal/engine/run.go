@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"countersign/internal/id"
@@ -68,6 +69,12 @@ type Run struct {
 	signals   int64
 	cancelBy  Actor
 	cancelled bool // a cancel was asked for
+}
+
+// Blocks reports whether the run is blocked and its question at the path with
+// it: a run of which only another branch is blocked still waits for the answer.
+func (r Run) Blocks(path string) bool {
+	return r.Status == Blocked && !slices.ContainsFunc(r.WaitingFor, func(w Waiting) bool { return w.Kind == WaitInput && w.Path == path })
 }
 
 // Lease is the right to drive a run until an instant.

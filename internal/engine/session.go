@@ -34,6 +34,7 @@ type session struct {
 	steps   map[stepKey]*Step
 	dirty   map[stepKey]*Step // rows the next commit writes
 	outputs map[stepKey]recorded
+	resting map[stepKey]*wait           // steps that wait while other branches go on
 	kept    map[stepKey]json.RawMessage // outputs of this session, so that they are not read back
 	tools   map[string]*tools.Tool      // by digest
 	box     *vault.Box                  // nil until something sensitive comes
@@ -43,6 +44,7 @@ type session struct {
 
 	planned []workflow.Task // what follows was found to come next; nil: ask the planner
 	alone   bool            // the task at hand is the only one
+	ending  bool            // the run ends by rule: nothing is sent any more
 	left    bool            // the run is released: nothing more to do
 	settled bool            // a cancel was asked for; only what is under way is recorded
 	fenced  bool            // another driver has taken over
@@ -56,7 +58,7 @@ const keptBytesMax = 64 << 10
 func (e *Engine) open(ctx context.Context, r Run, l *lease, by Actor) (*session, error) {
 	s := &session{e: e, lease: l, by: by, run: r, now: r.UpdatedAt, began: e.o.Now(), fence: r.Lease.Fence,
 		log:   e.log.With("run", r.ID, "workflow", r.Workflow, "trace_id", r.TraceID),
-		steps: map[stepKey]*Step{}, dirty: map[stepKey]*Step{}, kept: map[stepKey]json.RawMessage{}, tools: map[string]*tools.Tool{}}
+		steps: map[stepKey]*Step{}, dirty: map[stepKey]*Step{}, resting: map[stepKey]*wait{}, kept: map[stepKey]json.RawMessage{}, tools: map[string]*tools.Tool{}}
 	var c chain
 	err := e.o.DB.View(ctx, func(ctx context.Context, q store.Querier) (err error) {
 		if s.run, err = runByID(ctx, q, r.ID); err != nil {

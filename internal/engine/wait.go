@@ -43,7 +43,7 @@ func (s *session) leave(ctx context.Context, w *wait) error {
 	if len(w.list) > 0 {
 		s.run.Step = w.list[0].Path
 	}
-	c := &commit{wait: w}
+	c := &commit{wait: w, leaves: true}
 	if w.status == Blocked {
 		c.also = s.recordBlock(w)
 	}

@@ -20,14 +20,15 @@ var bodies = map[workflow.Kind]string{
 	workflow.Ask:    `ask: "How much?", form: {type: object}, answer_within: 1h`,
 	workflow.Set:    `set: 1`,
 	workflow.Sleep:  `sleep: 1h`,
+	workflow.Fork:   `parallel: {l: [{id: p, set: 1}], r: [{id: q, set: 1}]}`,
 }
 
 // opening begins the open kinds, closing completes each kind.
 var (
 	opening = map[workflow.Kind]workflow.EventKind{workflow.Action: workflow.ActionProposed,
-		workflow.Gate: workflow.ApproveOpened, workflow.Ask: workflow.AskOpened, workflow.Sleep: workflow.SleepSet}
+		workflow.Gate: workflow.ApproveOpened, workflow.Ask: workflow.AskOpened, workflow.Sleep: workflow.SleepSet, workflow.Fork: workflow.BranchesOpened}
 	closing = map[workflow.Kind]workflow.EventKind{workflow.Call: workflow.StepCompleted, workflow.Set: workflow.StepCompleted,
-		workflow.Action: workflow.EffectConfirmed, workflow.Gate: workflow.ApproveDone, workflow.Ask: workflow.AskAnswered, workflow.Sleep: workflow.SleepDone}
+		workflow.Action: workflow.EffectConfirmed, workflow.Gate: workflow.ApproveDone, workflow.Ask: workflow.AskAnswered, workflow.Sleep: workflow.SleepDone, workflow.Fork: workflow.StepCompleted}
 )
 
 // wellFormed are events of the kind that lack nothing, in every variant that
@@ -78,6 +79,14 @@ func drive(t *testing.T, w *workflow.Workflow, kinds ...workflow.EventKind) work
 		if s, err = w.Apply(s, wellFormed(kind, "x", pass)[0]); err != nil {
 			t.Fatal(err)
 		}
+		if kind != workflow.BranchesOpened {
+			continue
+		}
+		for _, path := range []string{"x/l/p", "x/r/q"} {
+			if s, err = w.Apply(s, wellFormed(workflow.StepCompleted, path, 1)[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	return s
 }
@@ -87,19 +96,21 @@ func drive(t *testing.T, w *workflow.Workflow, kinds ...workflow.EventKind) work
 // second time from DESIGN.
 func TestApply_AcceptsExactlyTheLegalEvents(t *testing.T) {
 	law := map[string]string{
-		"ready call":    "step_completed step_failed step_skipped",
-		"ready set":     "step_completed step_failed step_skipped",
-		"ready action":  "action_denied action_proposed step_failed step_skipped",
-		"ready approve": "action_denied approve_opened step_failed step_skipped",
-		"ready sleep":   "sleep_set step_failed step_skipped",
-		"open action":   "action_denied action_expired action_rejected action_revised effect_abandoned effect_confirmed effect_refused step_failed",
-		"open approve":  "action_denied action_expired action_revised approve_done step_failed",
-		"open sleep":    "sleep_done",
-		"ready ask":     "ask_opened step_failed step_skipped",
-		"open ask":      "ask_answered ask_expired",
-		"left call":     "step_refreshed",
+		"ready call":     "step_completed step_failed step_skipped",
+		"ready set":      "step_completed step_failed step_skipped",
+		"ready action":   "action_denied action_proposed step_failed step_skipped",
+		"ready approve":  "action_denied approve_opened step_failed step_skipped",
+		"ready sleep":    "sleep_set step_failed step_skipped",
+		"open action":    "action_denied action_expired action_rejected action_revised effect_abandoned effect_confirmed effect_refused step_failed",
+		"open approve":   "action_denied action_expired action_revised approve_done step_failed",
+		"open sleep":     "sleep_done",
+		"ready ask":      "ask_opened step_failed step_skipped",
+		"open ask":       "ask_answered ask_expired",
+		"left call":      "step_refreshed",
+		"ready parallel": "branches_opened step_failed step_skipped",
+		"open parallel":  "step_completed step_failed",
 	}
-	for _, kind := range []workflow.Kind{workflow.Call, workflow.Action, workflow.Gate, workflow.Ask, workflow.Set, workflow.Sleep} {
+	for _, kind := range []workflow.Kind{workflow.Call, workflow.Action, workflow.Gate, workflow.Ask, workflow.Set, workflow.Sleep, workflow.Fork} {
 		done := []workflow.EventKind{closing[kind]}
 		if o, ok := opening[kind]; ok {
 			done = []workflow.EventKind{o, closing[kind]}

@@ -53,7 +53,7 @@ type Kept struct {
 // is pure and changes neither state. What is done stays done under its new
 // name; an open action, approval or question is to be put anew as a new pass; a
 // timer keeps its end. A *problem.Error says what does not fit: a place the
-// run stands at that this version does not have, a step that became one of
+// run stands at that this version does not have or that is in a branch, a step that became one of
 // another kind, or a step that would come to run before one that is done.
 func (w *Workflow) Adopt(s State, old *Workflow, renames map[string]string) (Adoption, error) {
 	a := &adopting{w: w, old: old, renames: renames, out: Adoption{State: State{Phase: s.Phase, Steps: map[string]StepState{}, Jumps: map[string]int{}, Finish: s.Finish}}}
@@ -90,15 +90,27 @@ func (a *adopting) fault(format string, args ...any) {
 }
 
 // name is what this version calls a step of the older one.
+// Renames are of ids; every other part of a path is the name of a branch.
 func (a *adopting) name(path string) string {
-	if to, ok := a.renames[path]; ok {
-		return to
+	parts := strings.Split(path, "/")
+	for i := 0; i < len(parts); i += 2 {
+		if to, ok := a.renames[parts[i]]; ok {
+			parts[i] = to
+		}
 	}
-	return path
+	return strings.Join(parts, "/")
 }
 
 func (a *adopting) step(step *Step, st StepState) {
 	to := a.name(step.Path)
+	switch {
+	case step.scope.of != nil:
+		a.inner(step, to, st)
+		return
+	case step.Kind == Fork && st.Status == Waiting:
+		a.fault("it stands in the branches of step %s; it can be moved before them, or when they have joined", step.Path)
+		return
+	}
 	next, ok := a.w.Step(to)
 	if _, taken := a.out.State.Steps[to]; ok && taken {
 		a.fault("more than one step would become %s", to)
@@ -134,11 +146,21 @@ func (a *adopting) step(step *Step, st StepState) {
 	a.out.State.Steps[to] = st
 }
 
+// inner carries over what is left of a step of a branch that the run does not
+// stand in: the number of its passes, so that none is counted twice.
+func (a *adopting) inner(step *Step, to string, st StepState) {
+	if next, ok := a.w.Step(to); ok && next.Kind == step.Kind {
+		a.out.State.Steps[to] = st
+	} else if st.Left && st.Status != Skipped {
+		a.out.Dropped = append(a.out.Dropped, step.Path)
+	}
+}
+
 // order refuses a step that has not been left and stands before one that has:
 // it would run after what was meant to follow it.
 func (a *adopting) order() {
 	var before *Step
-	for _, step := range a.w.steps {
+	for _, step := range a.w.top.steps {
 		st := a.out.State.Step(step.Path)
 		switch {
 		case before == nil && !st.Left:

@@ -94,6 +94,30 @@ func TestAdopt_RefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
+func TestAdopt_BranchesAreMovedBeforeOrBehindThem(t *testing.T) {
+	const flow = "- {id: look, call: docs.collect}\n- {id: par, parallel: {l: [{id: p, set: 1}], r: [{id: q, action: kb.publish}]}}\n- {id: tell, action: ops.restart, with: {service: x}}\n"
+	old := compile(t, flow)
+	next := compile(t, strings.Replace(flow, "id: q", "id: k", 1))
+	renames := map[string]string{"q": "k"}
+	events := []workflow.Event{{Kind: workflow.Started}, done(workflow.StepCompleted, "look"), {Kind: workflow.BranchesOpened, Path: "par", Pass: 1},
+		done(workflow.StepCompleted, "par/l/p"), {Kind: workflow.ActionProposed, Path: "par/r/q", Pass: 1}}
+	inside, err := old.Fold(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := next.Adopt(inside, old, renames); !problem.HasCode(err, "cannot_migrate") || !strings.Contains(err.Error(), "stands in the branches of step par") {
+		t.Errorf("inside the branches: %v", err)
+	}
+	behind, err := old.Fold(append(events, done(workflow.EffectConfirmed, "par/r/q"), done(workflow.StepCompleted, "par"), workflow.Event{Kind: workflow.ActionProposed, Path: "tell", Pass: 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := next.Adopt(behind, old, renames)
+	if err != nil || a.State.Step("par/r/k").Pass != 1 || a.State.Step("par").Status != workflow.Completed {
+		t.Errorf("behind the branches: %v, %+v", err, a.State.Steps)
+	}
+}
+
 func TestAdopt_CarriesCountsAndFeedbackOver(t *testing.T) {
 	old := compile(t, flowV1)
 	events := append(slices.Clone(proposedWrite), workflow.Event{Kind: workflow.ActionRejected, Path: "write", Pass: 1, Output: json.RawMessage(`{"verdict":"reject","by":"Ana","comment":"no","digest":"d"}`)},

@@ -3,6 +3,7 @@ package workflow_test
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -27,32 +28,40 @@ func loops(w *workflow.Workflow) int {
 
 // drawSteps writes a random sound definition: every kind of step, conditions,
 // references backward, loops and jumps.
-func drawSteps(t *rapid.T) string {
-	n := rapid.IntRange(1, 6).Draw(t, "steps")
+func drawSteps(t *rapid.T) string { return drawList(t, "s", 6, 0, true) }
+
+// drawList writes a list of steps whose ids begin with prefix. Where reads age
+// depends on the list: an age does not count across branches.
+func drawList(t *rapid.T, prefix string, most, depth int, ages bool) string {
+	n := rapid.IntRange(1, most).Draw(t, "steps")
 	var text strings.Builder
 	for i := range n {
 		ref := func(name string) string {
 			if i == 0 || rapid.Bool().Draw(t, name+" none") {
 				return "${input.n}"
 			}
-			return fmt.Sprintf("${steps.s%d.output}", rapid.IntRange(0, i-1).Draw(t, name))
+			return fmt.Sprintf("${steps.%s%d.output}", prefix, rapid.IntRange(0, i-1).Draw(t, name))
 		}
 		rule := func(name string) string {
 			to := rapid.IntRange(0, n-1).Draw(t, name+" to")
 			if to > i {
-				return fmt.Sprintf("{goto: s%d}", to)
+				return fmt.Sprintf("{goto: %s%d}", prefix, to)
 			}
 			passes := rapid.IntRange(1, 3).Draw(t, name+" passes")
-			return fmt.Sprintf("{goto: s%d, max_passes: %d}", to, passes)
+			return fmt.Sprintf("{goto: %s%d, max_passes: %d}", prefix, to, passes)
 		}
-		lines := []string{fmt.Sprintf("- id: s%d", i)}
+		lines := []string{fmt.Sprintf("- id: %s%d", prefix, i)}
 		add := func(format string, args ...any) { lines = append(lines, "  "+fmt.Sprintf(format, args...)) }
-		kind := rapid.SampledFrom([]workflow.Kind{workflow.Call, workflow.Action, workflow.Gate, workflow.Ask, workflow.Set, workflow.Sleep}).Draw(t, "kind")
+		kinds := []workflow.Kind{workflow.Call, workflow.Action, workflow.Gate, workflow.Ask, workflow.Set, workflow.Sleep}
+		if depth < 2 {
+			kinds = append(kinds, workflow.Fork)
+		}
+		kind := rapid.SampledFrom(kinds).Draw(t, "kind")
 		switch kind {
 		case workflow.Call:
 			add(`call: docs.collect`)
 			add(`with: {x: "%s"}`, ref("with"))
-			if rapid.Bool().Draw(t, "fresh") {
+			if ages && rapid.Bool().Draw(t, "fresh") {
 				add(`fresh_for: %s`, rapid.SampledFrom([]string{"1h", "3h"}).Draw(t, "fresh for"))
 			}
 		case workflow.Action:
@@ -71,6 +80,13 @@ func drawSteps(t *rapid.T) string {
 			add(`set: ["%s"]`, ref("set"))
 		case workflow.Sleep:
 			add(`sleep: 1h`)
+		case workflow.Fork:
+			add(`parallel:`)
+			for b := range rapid.IntRange(2, 3).Draw(t, "branches") {
+				add(`  b%d:`, b)
+				inner := drawList(t, fmt.Sprintf("%s%d_%d_", prefix, i, b), 3, depth+1, false)
+				add("%s", "    "+strings.ReplaceAll(strings.TrimSuffix(inner, "\n"), "\n", "\n      "))
+			}
 		}
 		optional := rapid.Bool().Draw(t, "when?")
 		if optional {
@@ -190,7 +206,11 @@ func TestModel_RandomRunsKeepThePromises(t *testing.T) {
 			switch {
 			case wild:
 				kind := rapid.SampledFrom(workflow.Kinds).Draw(t, "kind")
-				events = wellFormed(kind, fmt.Sprintf("s%d", rapid.IntRange(0, 6).Draw(t, "path")), rapid.IntRange(0, 4).Draw(t, "pass"))
+				paths := []string{"s9"}
+				for _, info := range w.Steps() {
+					paths = append(paths, info.Path)
+				}
+				events = wellFormed(kind, rapid.SampledFrom(paths).Draw(t, "path"), rapid.IntRange(0, 4).Draw(t, "pass"))
 				if kind == workflow.StepRefreshed || kind == workflow.Cancelled {
 					events = nil
 				}
@@ -219,12 +239,26 @@ func TestModel_RandomRunsKeepThePromises(t *testing.T) {
 				if s.Over() {
 					t.Fatalf("%s after the end", e)
 				}
+				apartFrom(t, w, s, next, e)
 				s = next
 				m.saw(t, w, e)
 			}
 			check(t, w, s, text, m)
 		}
 	})
+}
+
+// apartFrom holds that what happens in a branch changes no step outside of it.
+func apartFrom(t *rapid.T, w *workflow.Workflow, s, next workflow.State, e workflow.Event) {
+	branch := path.Dir(e.Path)
+	if branch == "." {
+		return
+	}
+	for _, info := range w.Steps() {
+		if !strings.HasPrefix(info.Path, branch+"/") && !cmp.Equal(s.Step(info.Path), next.Step(info.Path)) {
+			t.Fatalf("%s changes %s from %+v to %+v", e, info.Path, s.Step(info.Path), next.Step(info.Path))
+		}
+	}
 }
 
 // check holds the properties after every event.

@@ -179,6 +179,16 @@ func (r *Rig) DecideRequest(run id.Run, apr id.Approval, status, comment string)
 	}
 }
 
+// Ruling reads what the gate says of a request.
+func (r *Rig) Ruling(apr id.Approval) (got engine.Ruling) {
+	r.T.Helper()
+	r.View(func(ctx context.Context, q store.Querier) (err error) {
+		got, err = r.Gate.Ruling(ctx, q, apr)
+		return err
+	})
+	return got
+}
+
 // Run reads a run.
 func (r *Rig) Run(run id.Run) (got engine.Run) {
 	r.T.Helper()

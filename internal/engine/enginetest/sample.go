@@ -97,6 +97,35 @@ output: "${steps.ask.output}"
 `
 }
 
+// TwoBranches is a workflow of two branches, each an action with one of the
+// tools that is built from a read, and a set that names both.
+func TwoBranches(left, right string) string {
+	return `
+format: 1
+workflow: two-branches
+version: 1
+title: Two branches
+steps:
+  - id: both
+    parallel:
+      left:
+        - {id: look, call: docs.read, with: {q: "l"}, retry: {max_attempts: 3, base: 10ms, max_delay: 50ms, budget: 1m}}
+        - id: write
+          action: ` + left + `
+          with: {text: "${steps.look.output.text} left"}
+          retry: {max_attempts: 4, base: 10ms, max_delay: 50ms, budget: 10m}
+      right:
+        - {id: seek, call: docs.read, with: {q: "r"}, retry: {max_attempts: 3, base: 10ms, max_delay: 50ms, budget: 1m}}
+        - id: send
+          action: ` + right + `
+          with: {text: "${steps.seek.output.text} right"}
+          retry: {max_attempts: 4, base: 10ms, max_delay: 50ms, budget: 10m}
+  - id: sum
+    set: {left: "${steps.both.output.left}", right: "${steps.both.output.right}"}
+output: "${steps.sum.output}"
+`
+}
+
 // ReadThenWrite is a workflow of a read, an action with the tool, and a set.
 func ReadThenWrite(tool string) string {
 	return `
