@@ -15,12 +15,14 @@ import (
 
 // approvalCmd is deciding from a terminal.
 type approvalCmd struct {
-	List    approvalListCmd   `cmd:"" help:"List approval requests." example:"console approval list --status pending --server http://127.0.0.1:8080 --token cst_…"`
-	Show    approvalShowCmd   `cmd:"" help:"Show one request: everything its page shows." example:"console approval show apr_… --data ./data"`
-	Approve approveCmd        `cmd:"" help:"Approve exactly what the digest names." example:"console approval approve apr_… --digest sha256:… --data ./data --as ana@example.org"`
-	Reject  rejectCmd         `cmd:"" help:"Reject, with a reason." example:"console approval reject apr_… --digest sha256:… --reason 'Wrong order.' --data ./data --as ana@example.org"`
-	Edit    approvalEditCmd   `cmd:"" help:"Change editable fields; makes the next revision." example:"console approval edit apr_… --digest sha256:… --set /amount=40 --data ./data --as ana@example.org"`
-	Revoke  approvalRevokeCmd `cmd:"" help:"Take an approval back before anything was sent." example:"console approval revoke apr_… --reason 'The customer kept it.' --data ./data --as ana@example.org"`
+	List    approvalListCmd    `cmd:"" help:"List approval requests." example:"console approval list --status pending --server http://127.0.0.1:8080 --token cst_…"`
+	Show    approvalShowCmd    `cmd:"" help:"Show one request: everything its page shows." example:"console approval show apr_… --data ./data"`
+	Approve approveCmd         `cmd:"" help:"Approve exactly what the digest names." example:"console approval approve apr_… --digest sha256:… --data ./data --as ana@example.org"`
+	Reject  rejectCmd          `cmd:"" help:"Reject, with a reason." example:"console approval reject apr_… --digest sha256:… --reason 'Wrong order.' --data ./data --as ana@example.org"`
+	Edit    approvalEditCmd    `cmd:"" help:"Change editable fields; makes the next revision." example:"console approval edit apr_… --digest sha256:… --set /amount=40 --data ./data --as ana@example.org"`
+	Retract approvalRetractCmd `cmd:"" help:"Take your own approval back while the request waits for others." example:"console approval retract apr_… --reason 'I read the wrong order.' --data ./data --as ana@example.org"`
+	Extend  approvalExtendCmd  `cmd:"" help:"Give more time to decide." example:"console approval extend apr_… --by 24h --reason 'It is a holiday.' --data ./data --as ana@example.org"`
+	Revoke  approvalRevokeCmd  `cmd:"" help:"Take an approval back before anything was sent." example:"console approval revoke apr_… --reason 'The customer kept it.' --data ./data --as ana@example.org"`
 }
 
 type approvalListCmd struct {
@@ -108,6 +110,9 @@ func showApproval(w io.Writer, a desk.Approval) error {
 	}
 	for _, d := range a.Decisions {
 		fmt.Fprintf(&b, "%s by %s as %s at %s %s\n", d.Verdict, d.Person.Name, d.Authority, d.DecidedAt.Format("2006-01-02 15:04:05 MST"), d.Comment)
+		if !d.RetractedAt.IsZero() {
+			fmt.Fprintf(&b, "  taken back at %s\n", d.RetractedAt.Format("2006-01-02 15:04:05 MST"))
+		}
 	}
 	if !a.DecideBy.IsZero() {
 		fmt.Fprintf(&b, "decide by %s\n", a.DecideBy.Format("2006-01-02 15:04:05 MST"))

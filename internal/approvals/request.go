@@ -119,6 +119,7 @@ type DecisionRecord struct {
 	DecidedAt     time.Time
 	AuditEntry    string    // empty: not linked
 	RetractedAt   time.Time // zero: it stands
+	RetractedWhy  string
 
 	turn int
 }

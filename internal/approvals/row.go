@@ -133,7 +133,7 @@ func standingOnly(all []DecisionRecord) []DecisionRecord {
 }
 
 const decisionColumns = `d.id, d.request, d.revision, d.digest, d.person, d.person_name, d.turn, d.verdict, d.groups, d.authority,
-	d.rule, d.policy, d.policy_version, d.auth, d.channel, d.comment, d.decided_at, e.entry, x.at`
+	d.rule, d.policy, d.policy_version, d.auth, d.channel, d.comment, d.decided_at, e.entry, x.at, coalesce(x.why, '')`
 
 const decisionJoins = ` FROM decision d
 	LEFT JOIN decision_entry e ON e.tenant = d.tenant AND e.decision = d.id
@@ -166,7 +166,7 @@ func scanDecision(row scanner, more ...any) (DecisionRecord, error) {
 	var groups json.RawMessage
 	var entry sql.NullString
 	dest := []any{&d.ID, &d.Request, &d.Revision, &d.Digest, &d.Person, &d.PersonName, &d.turn, &d.Verdict, nullJSON{&groups}, &d.Authority,
-		&d.Rule, &d.Policy, &d.PolicyVersion, &d.Auth, &d.Channel, &d.Comment, nullTime{&d.DecidedAt}, &entry, nullTime{&d.RetractedAt}}
+		&d.Rule, &d.Policy, &d.PolicyVersion, &d.Auth, &d.Channel, &d.Comment, nullTime{&d.DecidedAt}, &entry, nullTime{&d.RetractedAt}, &d.RetractedWhy}
 	if err := row.Scan(append(dest, more...)...); err != nil {
 		return DecisionRecord{}, err
 	}

@@ -31,6 +31,9 @@ func (d *Desk) fillHistory(ctx context.Context, q store.Querier, r approvals.Req
 	for _, dec := range decisions {
 		out.Decisions = append(out.Decisions, decisionView(dec))
 		out.Timeline = append(out.Timeline, Moment{At: dec.DecidedAt, What: verb(dec.Verdict) + fmt.Sprintf(" revision %d", dec.Revision), Who: dec.PersonName, Note: dec.Comment})
+		if !dec.RetractedAt.IsZero() {
+			out.Timeline = append(out.Timeline, Moment{At: dec.RetractedAt, What: fmt.Sprintf("took the approval of revision %d back", dec.Revision), Who: dec.PersonName, Note: dec.RetractedWhy})
+		}
 	}
 	for _, rev := range revisions {
 		by := rev.CausedBy.Name

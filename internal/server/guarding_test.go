@@ -20,7 +20,7 @@ var pageRoles = map[string]string{
 	"GET /inbox": everybody, "GET /waiting": everybody, "GET /decisions": everybody, "GET /approvals": everybody,
 	"GET /approvals/:id": everybody, "GET /approvals/:id/subject": everybody, "GET /approvals/:id/value": everybody,
 	"GET /approvals/:id/receipt": everybody, "POST /approvals/:id/decision": "ana ben", "GET /approvals/:id/edit": "ana ben",
-	"POST /approvals/:id/edit": "ana ben dev", "POST /approvals/:id/reveal": "ana ben chloe", "POST /approvals/:id/revoke": everybody, "POST /approvals/:id/comments": everybody,
+	"POST /approvals/:id/edit": "ana ben dev", "POST /approvals/:id/reveal": "ana ben chloe", "POST /approvals/:id/revoke": everybody, "POST /approvals/:id/retract": everybody, "POST /approvals/:id/extend": "ana chloe", "POST /approvals/:id/comments": everybody,
 	"GET /runs": everybody, "GET /runs/new": everybody, "POST /runs": "dev ana", "GET /runs/:id": everybody,
 	"GET /runs/:id/checkpoints/:version": everybody, "POST /runs/:id/resume": "ana chloe dev", "POST /runs/:id/cancel": "ana chloe dev",
 	"POST /runs/:id/answers": "ana ben", "POST /runs/:id/corrections": "ana chloe dev",
@@ -35,7 +35,7 @@ var pageRoles = map[string]string{
 	"POST /tokens/:id/revoke": everybody, "POST /sessions/:id/end": everybody,
 
 	// Addresses of forms, which lead back to the page that holds the form.
-	"GET /approvals/:id/decision": everybody, "GET /approvals/:id/reveal": everybody, "GET /approvals/:id/revoke": everybody, "GET /approvals/:id/comments": everybody,
+	"GET /approvals/:id/decision": everybody, "GET /approvals/:id/reveal": everybody, "GET /approvals/:id/revoke": everybody, "GET /approvals/:id/retract": everybody, "GET /approvals/:id/extend": everybody, "GET /approvals/:id/comments": everybody,
 	"GET /runs/:id/resume": everybody, "GET /runs/:id/cancel": everybody, "GET /runs/:id/answers": everybody, "GET /runs/:id/corrections": everybody,
 	"GET /effects/:id/ask": everybody, "GET /effects/:id/resolve": everybody, "GET /audit/verify": everybody,
 	"GET /people/:id/roles": everybody, "GET /people/:id/active": everybody, "GET /signout": everybody,
@@ -137,7 +137,7 @@ func TestRoutes_WithoutTheRoleAreRefused(t *testing.T) {
 			if strings.Contains(allowed, who) {
 				continue
 			}
-			w := s.send(who, method, here(path), url.Values{"digest": {a.Digest}, "verdict": {"approve"}, "reason": {"x"}, "expected_version": {"1"}, "to": {"1"}, "step": {"x"}, "pass": {"1"},
+			w := s.send(who, method, here(path), url.Values{"digest": {a.Digest}, "verdict": {"approve"}, "reason": {"x"}, "expected_version": {"1"}, "to": {"1"}, "hours": {"24"}, "step": {"x"}, "pass": {"1"},
 				"active": {"no"}, "do": {"save"}, "/amount": {"9900"}, "comment": {"Less."}})
 			if w.Code != http.StatusForbidden && w.Code != http.StatusNotFound {
 				t.Errorf("%s as %s: status %d, want 403 or 404", name, who, w.Code)

@@ -161,9 +161,11 @@ func (s *site) principal(name string) identity.Principal {
 }
 
 // refund starts a refund as dev, and returns its request once it waits.
-func (s *site) refund(why string) desk.Approval {
+func (s *site) refund(why string) desk.Approval { return s.refundOf(12_500, why) }
+
+func (s *site) refundOf(amount int, why string) desk.Approval {
 	s.t.Helper()
-	input, err := json.Marshal(map[string]any{"order_id": "4180", "amount": 12500, "why": why})
+	input, err := json.Marshal(map[string]any{"order_id": "4180", "amount": amount, "why": why})
 	s.must(err)
 	run, _, err := s.inst.Desk.StartRun(s.t.Context(), s.principal("dev"), desk.StartRun{Workflow: "refund", Input: input})
 	s.must(err)

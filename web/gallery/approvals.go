@@ -124,6 +124,10 @@ func approvals() []Exhibit {
 		show("armed", changedView(func(v *pages.ApprovalView) { v.Act.Armed = true })),
 		show("long", long),
 		show("long-armed", armedLong),
+		show("reconsider", changedView(func(v *pages.ApprovalView) {
+			v.Act.May, v.Act.WhyNot = false, "You cannot decide this: you approved this revision already."
+			v.Reconsider = &pages.Reconsider{Retract: "/approvals/apr_71/retract", Extend: "/approvals/apr_71/extend", Open: "retract", Error: "say why, in a few words"}
+		})),
 		show("document", plan), show("no-rule", changedView(func(v *pages.ApprovalView) { v.Policy.NoRule = true })),
 		show("cannot", changedView(func(v *pages.ApprovalView) {
 			v.Status.Word = "Waits for finance"

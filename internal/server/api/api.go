@@ -79,6 +79,8 @@ func Mount(g *echo.Group, o Options) {
 	g.GET("/approvals/:id", a.showApproval)
 	g.POST("/approvals/:id/decision", a.decide)
 	g.POST("/approvals/:id/edit", a.edit)
+	g.POST("/approvals/:id/retract", a.retract)
+	g.POST("/approvals/:id/extend", a.extend)
 	g.POST("/approvals/:id/revoke", a.revoke)
 	g.POST("/approvals/:id/comments", a.comment)
 

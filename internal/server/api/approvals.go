@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"countersign/internal/desk"
 	"countersign/internal/id"
@@ -87,6 +88,31 @@ func (a *api) edit(c echo.Context) error {
 		return err
 	}
 	return writeJSON(c, http.StatusCreated, view)
+}
+
+// retract is POST /approvals/{id}/retract.
+func (a *api) retract(c echo.Context) error {
+	var in struct {
+		Reason string `json:"reason"`
+	}
+	if _, err := readJSON(c, &in); err != nil {
+		return err
+	}
+	view, err := a.desk.Retract(c.Request().Context(), principal(c), c.Param("id"), in.Reason)
+	return orJSON(c, view, err)
+}
+
+// extend is POST /approvals/{id}/extend.
+func (a *api) extend(c echo.Context) error {
+	var in struct {
+		DecideBy time.Time `json:"decide_by"`
+		Reason   string    `json:"reason"`
+	}
+	if _, err := readJSON(c, &in); err != nil {
+		return err
+	}
+	view, err := a.desk.Extend(c.Request().Context(), principal(c), c.Param("id"), in.DecideBy, in.Reason)
+	return orJSON(c, view, err)
 }
 
 // revoke is POST /approvals/{id}/revoke.

@@ -51,7 +51,7 @@ func (b *Browser) approvalView(a desk.Approval, f decisionForm, p identity.Princ
 	}
 	switch a.Status {
 	case "pending":
-		v.Act = act(a, f)
+		v.Act, v.Reconsider = act(a, f), reconsider(a, f, p)
 	case "approved", "allowed":
 		v.Execution = b.execution(a, f, p)
 	default:
@@ -102,7 +102,7 @@ func policy(a desk.Approval) pages.Policy {
 	for _, g := range a.Groups {
 		group := pages.Group{Name: g.Name, Need: g.Need, Have: g.Have}
 		for _, d := range a.Decisions {
-			if d.Revision == a.Revision && d.Verdict == "approve" && slices.Contains(d.Groups, g.Name) && len(group.By) < g.Need {
+			if d.Revision == a.Revision && d.Verdict == "approve" && d.RetractedAt.IsZero() && slices.Contains(d.Groups, g.Name) && len(group.By) < g.Need {
 				group.By = append(group.By, d.Person.Name)
 			}
 		}
@@ -135,6 +135,9 @@ func act(a desk.Approval, f decisionForm) *pages.Act {
 	v := &pages.Act{May: a.Eligible.You, Digest: a.Digest, Scope: fmt.Sprintf("Approves revision %d of this request, exactly as shown above, and nothing else.", a.Revision),
 		Approve: "Approve", Reject: "Reject", Armed: f.armed == a.Digest && a.Eligible.You, Disarm: form(""), Decide: form("/decision"),
 		Presets: rejectPresets, Reason: f.reason, ReasonError: f.fault}
+	if f.again != "" {
+		v.Reason, v.ReasonError = "", ""
+	}
 	if verb, _, ok := strings.Cut(heading(a), " "); ok && a.Kind == approvals.KindAction && oneWord.MatchString(verb) {
 		v.Approve, v.Reject = "Approve "+strings.ToLower(verb), "Reject "+strings.ToLower(verb)
 	}

@@ -21,6 +21,8 @@ func (b *Browser) approverRoutes(g *echo.Group) {
 	g.GET("/approvals/:id/edit", b.showEdit)
 	g.POST("/approvals/:id/edit", b.edit)
 	g.POST("/approvals/:id/reveal", b.reveal)
+	g.POST("/approvals/:id/retract", b.retract)
+	g.POST("/approvals/:id/extend", b.extend)
 	g.POST("/approvals/:id/revoke", b.revoke)
 	g.POST("/approvals/:id/comments", b.comment)
 }

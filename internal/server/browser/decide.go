@@ -21,6 +21,7 @@ type decisionForm struct {
 	fault   string // beside the reason
 	banner  *parts.Notice
 	diff    *parts.Values
+	again   string // the form of reconsidering that came back; reason and fault are its own
 	revoke  string // fault beside the revocation
 	remark  string // fault beside the comment
 	comment string

@@ -92,7 +92,7 @@ func editOutcome(a desk.Approval, o desk.EditOutcome) *pages.EditOutcome {
 		out.Notes = append(out.Notes, "The policy does not allow this: saving it ends the request.")
 	}
 	for _, d := range a.Decisions {
-		if d.Revision == a.Revision && d.Verdict == "approve" {
+		if d.Revision == a.Revision && d.Verdict == "approve" && d.RetractedAt.IsZero() {
 			out.Notes = append(out.Notes, "The approval of "+d.Person.Name+" no longer counts.")
 		}
 	}

@@ -64,7 +64,7 @@ func (b *Browser) offerRevoke(x *pages.Execution, a desk.Approval, state, from s
 	}
 	voted := false
 	for _, d := range a.Decisions {
-		voted = voted || d.Person.ID == string(p.Person) && d.Revision == a.Revision
+		voted = voted || d.Person.ID == string(p.Person) && d.Revision == a.Revision && d.RetractedAt.IsZero()
 	}
 	if voted || desk.May(p, "operate") {
 		x.Revoke, x.RevokeNote = withQuery(address("/approvals/", a.ID)+"/revoke", "from", from), "It has not started: you can still take it back."

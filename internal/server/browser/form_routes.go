@@ -17,7 +17,7 @@ func formRoutes(g *echo.Group) {
 	the := func(page string) func(echo.Context) string { return func(echo.Context) string { return page } }
 	request := func(c echo.Context) string { return requestURL(c, "") }
 
-	back(request, "/approvals/:id/decision", "/approvals/:id/reveal", "/approvals/:id/revoke", "/approvals/:id/comments")
+	back(request, "/approvals/:id/decision", "/approvals/:id/reveal", "/approvals/:id/revoke", "/approvals/:id/retract", "/approvals/:id/extend", "/approvals/:id/comments")
 	back(one("/runs/"), "/runs/:id/resume", "/runs/:id/cancel", "/runs/:id/answers", "/runs/:id/corrections", "/runs/:id/migrate")
 	back(one("/effects/"), "/effects/:id/ask", "/effects/:id/resolve")
 	back(the("/audit"), "/audit/verify")

@@ -73,9 +73,10 @@ type ApprovalView struct {
 	SubjectURL string // GET gives the subject's exact bytes
 
 	// 9. Act. Execution is set once it was decided to carry it out.
-	Act       *Act // nil when nothing can be decided any more
-	Execution *Execution
-	Ended     *Ended // rejected, expired, superseded, withdrawn, denied, blocked
+	Reconsider *Reconsider
+	Act        *Act // nil when nothing can be decided any more
+	Execution  *Execution
+	Ended      *Ended // rejected, expired, superseded, withdrawn, denied, blocked
 
 	// 10. Aside.
 	Flow     []parts.Step
@@ -137,6 +138,19 @@ type Rule struct {
 type Excluded struct {
 	Name string // untrusted
 	Why  string // "asked for it"
+}
+
+// Reconsider is what this person may change about a request that waits: their
+// own vote, and, as an operator, the time to decide. An empty URL is not offered.
+//
+//	POST Retract: reason
+//	POST Extend: hours, reason
+type Reconsider struct {
+	Retract string
+	Extend  string
+	Open    string // "retract" or "extend": the form that came back
+	Reason  string // as typed; untrusted
+	Error   string // beside the reason
 }
 
 // Act is what this person may do now. Every form carries Digest, so that a
