@@ -239,7 +239,7 @@ func because(why string) string {
 	if why == "" {
 		return ""
 	}
-	return ": " + why
+	return ": " + strings.TrimSuffix(why, ".")
 }
 
 func pinText(pin []byte) string {

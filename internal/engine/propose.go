@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"countersign/internal/canon"
 	"countersign/internal/id"
@@ -41,7 +42,7 @@ func (s *session) propose(ctx context.Context, t workflow.Task) (*wait, error) {
 		return nil, context.Cause(ctx)
 	}
 	if pre := re.Precondition; pre != nil && !pre.OK {
-		f := workflow.Failure{Class: workflow.Transient, Code: "precondition_unread", Message: textOf("The precondition could not be read.", pre.Error)}
+		f := workflow.Failure{Class: workflow.Transient, Code: "precondition_unread", Message: because("The precondition could not be read", pre.Error)}
 		if w := s.retry(t, f, 0); w != nil {
 			return w, nil
 		}
@@ -54,7 +55,15 @@ func (s *session) propose(ctx context.Context, t workflow.Task) (*wait, error) {
 
 // unmet is the failure of an action whose precondition does not hold.
 func unmet(pre *tools.Reading) workflow.Failure {
-	return workflow.Failure{Class: workflow.Refused, Code: "precondition", Message: textOf("The precondition does not hold.", pre.Error)}
+	return workflow.Failure{Class: workflow.Refused, Code: "precondition", Message: because("The precondition does not hold", pre.Error)}
+}
+
+// because is a sentence with its reason, if there is one.
+func because(what, why string) string {
+	if why == "" {
+		return what + "."
+	}
+	return what + ": " + strings.TrimSuffix(why, ".") + "."
 }
 
 // ask is the transaction of a proposal.

@@ -113,7 +113,7 @@ func (s *session) revalidate(ctx context.Context, t workflow.Task, tool *tools.T
 	case pre == nil || pre.OK && pre.Met:
 		return &seen, nil, nil
 	case !pre.OK:
-		f := workflow.Failure{Class: workflow.Transient, Code: "precondition_unread", Message: textOf("The precondition could not be read.", pre.Error)}
+		f := workflow.Failure{Class: workflow.Transient, Code: "precondition_unread", Message: because("The precondition could not be read", pre.Error)}
 		if w := s.retry(t, f, 0); w != nil {
 			return nil, w, nil
 		}
@@ -121,7 +121,7 @@ func (s *session) revalidate(ctx context.Context, t workflow.Task, tool *tools.T
 	case r.Status == Allowed:
 		return nil, nil, s.dropped(ctx, t, eff, r, unmet(pre))
 	}
-	return nil, nil, s.renew(ctx, t, eff, r, seen, textOf("It changed since you approved: the precondition does not hold.", pre.Error))
+	return nil, nil, s.renew(ctx, t, eff, r, seen, because("It changed since you approved: the precondition does not hold", pre.Error))
 }
 
 // renew sends the action back to whoever approved it.

@@ -122,7 +122,7 @@ func TestReadings_PreconditionAndPreview(t *testing.T) {
 	p := prepared(t, tool, refundParams)
 	for body, want := range map[string]Reading{
 		`{"state":"paid","refundable":5,"version":3}`: {OK: true, Met: true, Pin: []byte("3")},
-		`{"state":"paid","refundable":4,"version":3}`: {OK: true, Met: false, Pin: []byte("3"), Error: "What must hold for this does not hold."},
+		`{"state":"paid","refundable":4,"version":3}`: {OK: true, Met: false, Pin: []byte("3"), Error: "it asks for body.state == 'paid' && params.amount <= body.refundable"},
 	} {
 		got := w.Precondition(t.Context(), tool, Sending{Params: p, Config: answering(t, 200, body)})
 		want.At, want.Value = got.At, got.Value

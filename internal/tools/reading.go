@@ -87,7 +87,7 @@ func (w *World) judgeReading(ctx context.Context, c *readingCode, a answer) Read
 			return w.unread(fmt.Errorf("check could not be evaluated (%w)", err))
 		}
 		if !out.Met {
-			out.Error = "What must hold for this does not hold."
+			out.Error = "it asks for " + c.check.Source()
 		}
 	}
 	return out
