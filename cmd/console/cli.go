@@ -36,6 +36,7 @@ type cli struct {
 	Run      runCmd      `cmd:"" help:"Start, look at, resume and cancel runs."`
 	Approval approvalCmd `cmd:"" help:"Decide from a terminal."`
 	Effect   effectCmd   `cmd:"" help:"Effects whose outcome nobody knows."`
+	Drill    drillCmd    `cmd:"" help:"Rehearse a workflow with a crash at every instant, its targets replaced." example:"console drill weekly-report --data ./data"`
 	Check    checkCmd    `cmd:"" help:"Every error in the definitions of a folder at once, with its place." example:"console check ./data"`
 	User     userCmd     `cmd:"" help:"People of a data folder."`
 	Token    tokenCmd    `cmd:"" help:"Access tokens of a data folder."`

@@ -60,6 +60,7 @@ var allowed = map[string][]string{
 	"web/gallery":         {"web/templates/*", "web/static"},
 	"internal/server/web": {},
 
+	"internal/drill":          with(domain, "internal/instance", "internal/desk", "internal/engine", "internal/identity", "internal/tools", "internal/workflow"),
 	"internal/server":         with(domain, "internal/desk", "internal/identity", "internal/live", "internal/server/*", "web/static"),
 	"internal/server/browser": with(domain, "internal/desk", "internal/approvals", "internal/audit", "internal/engine", "internal/identity", "internal/live", "internal/definitions", "internal/workflow", "internal/tools", "internal/server/*", "web/templates/*", "web/static"),
 	"internal/server/api":     with(domain, "internal/desk", "internal/approvals", "internal/audit", "internal/engine", "internal/identity", "internal/live", "internal/definitions", "internal/workflow", "internal/tools", "internal/server/*"),

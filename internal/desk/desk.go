@@ -45,7 +45,7 @@ type Options struct {
 	Log      *audit.Log
 	People   *identity.Store
 	Hub      *live.Hub
-	World    *tools.World
+	World    engine.World
 	Vault    *vault.Vault
 	Config   tools.Config
 	Owner    string // names this process in leases
@@ -65,7 +65,6 @@ type Desk struct {
 	book     *approvals.Book
 	defs     *definitions.Library
 	engine   *engine.Engine
-	world    *tools.World
 	config   tools.Config
 	vault    *vault.Vault
 	observer engine.Observer
@@ -80,7 +79,7 @@ func New(o Options) *Desk {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Desk{db: o.DB, log: o.Log, people: o.People, hub: o.Hub, world: o.World, config: o.Config,
+	d := &Desk{db: o.DB, log: o.Log, people: o.People, hub: o.Hub, config: o.Config,
 		defs: definitions.NewLibrary(), vault: o.Vault, observer: o.Observer, logger: o.Logger}
 	d.book = approvals.New(folk{d.people})
 	d.engine = engine.New(engine.Options{

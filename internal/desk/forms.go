@@ -141,6 +141,19 @@ func (d *Desk) EditForm(ctx context.Context, p identity.Principal, a Approval) (
 	return fields, err
 }
 
+// WorkflowOf returns a version of a workflow, or the one in force for 0.
+// Problems: forbidden, unknown_workflow.
+func (d *Desk) WorkflowOf(ctx context.Context, p identity.Principal, name string, version int) (w *workflow.Workflow, err error) {
+	if err := require(p, capRunsRead, "read workflows"); err != nil {
+		return nil, err
+	}
+	err = d.db.View(ctx, func(ctx context.Context, q store.Querier) error {
+		w, err = d.chosen(ctx, q, name, version)
+		return err
+	})
+	return w, err
+}
+
 // WorkflowPlan is a workflow as it is drawn.
 type WorkflowPlan struct {
 	Title string

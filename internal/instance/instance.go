@@ -50,7 +50,8 @@ type Options struct {
 	Logger  *slog.Logger
 	Version string // of this program, for traces
 
-	Now func() time.Time // nil: time.Now
+	Now   func() time.Time // nil: time.Now
+	World engine.World     // what tools reach; nil: the world as it is
 }
 
 // Instance is an open data folder.
@@ -139,7 +140,10 @@ func (i *Instance) newDesk(o Options, epoch int64) (*desk.Desk, error) {
 	if err := os.MkdirAll(locks, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of locks: %w", err)
 	}
-	world := &tools.World{Secrets: o.Config.Secret, Allow: o.Config.Allow, Own: o.Own, LockDir: locks, Logger: o.Logger}
+	var world engine.World = &tools.World{Secrets: o.Config.Secret, Allow: o.Config.Allow, Own: o.Own, LockDir: locks, Logger: o.Logger}
+	if o.World != nil {
+		world = o.World
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
