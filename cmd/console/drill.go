@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"countersign/internal/drill"
 	"countersign/internal/instance"
@@ -34,8 +35,10 @@ func (c drillCmd) Run(ctx context.Context, e env) error {
 		return err
 	}
 	if !c.JSON {
-		fmt.Fprintf(e.out, "%-22s %-24s %7s %8s %6s  %s\n", "DIED AT", "STEP", "EFFECTS", "REPEATED", "PEOPLE", "THEN")
-		o.Case = func(x drill.Case) { printCase(e, x) }
+		first := sync.OnceFunc(func() {
+			fmt.Fprintf(e.out, "%-22s %-24s %7s %8s %6s  %s\n", "DIED AT", "STEP", "EFFECTS", "REPEATED", "PEOPLE", "THEN")
+		})
+		o.Case = func(x drill.Case) { first(); printCase(e, x) }
 	}
 	r, err := drill.Run(ctx, o)
 	if err != nil {
