@@ -43,6 +43,7 @@ type cli struct {
 	Audit    auditCmd    `cmd:"" help:"Verify, export and prove the audit log."`
 	Clock    clockCmd    `cmd:"" help:"The time by which the console decides."`
 	Backup   backupCmd   `cmd:"" help:"Copy the database of a running or stopped console into one file." example:"console backup ./console-2026-12-01.db --data ./data"`
+	Restore  restoreCmd  `cmd:"" help:"Put a backup back in place of a stopped console's database." example:"console restore ./console-2026-12-01.db --data ./data"`
 	Migrate  migrateCmd  `cmd:"" help:"Bring a data folder to this program's schema." example:"console migrate --data ./data"`
 	Config   configCmd   `cmd:"" help:"The effective configuration, with where each value is from." example:"console config --data ./data"`
 	Version  versionCmd  `cmd:"" help:"Which program this is." example:"console version"`

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -239,15 +240,22 @@ func table[T any](w io.Writer, header string, items []T, row func(T) string) err
 type runResumeCmd struct {
 	place
 	crashing
-	ID     string `arg:"" help:"Run id, or key:K."`
-	Expect string `help:"Version the run must be at, so that an old look at it cannot undo a newer state." default:"current"`
-	JSON   bool   `help:"As JSON."`
+	ID       string `arg:"" optional:"" help:"Run id, or key:K."`
+	Restored bool   `help:"Every run that stopped because a backup was restored, in place of one."`
+	Expect   string `help:"Version the run must be at, so that an old look at it cannot undo a newer state." default:"current"`
+	JSON     bool   `help:"As JSON."`
 }
 
 func (c runResumeCmd) Run(ctx context.Context, e env) error {
 	expected, err := expectedVersion(c.Expect)
 	if err != nil {
 		return err
+	}
+	if c.Restored == (c.ID != "") {
+		return errors.New("name one run, or --restored for every run that stopped because a backup was restored")
+	}
+	if c.Restored {
+		return c.restored(ctx, e)
 	}
 	return c.act(ctx, e, c.crashing, c.JSON,
 		func(h *client) (engine.Run, error) { return remoteResume(ctx, h, c.ID, expected) },

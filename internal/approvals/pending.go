@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"countersign/internal/id"
 	"countersign/internal/store"
 )
 
@@ -22,4 +23,21 @@ func (b *Book) PendingSince(ctx context.Context, q store.Querier, tenant string)
 		return 0, time.Time{}, fmt.Errorf("count pending requests: %w", err)
 	}
 	return n, oldest, nil
+}
+
+// PendingOf lists the requests of a run that wait for a decision, oldest first.
+func (b *Book) PendingOf(ctx context.Context, q store.Querier, tenant string, run id.Run) (all []id.Approval, err error) {
+	rows, err := q.Query(ctx, "SELECT id FROM request WHERE tenant = $1 AND run = $2 AND status = 'pending' ORDER BY id", tenant, string(run))
+	if err != nil {
+		return nil, fmt.Errorf("list what waits in run %s: %w", run, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var request id.Approval
+		if err := rows.Scan(&request); err != nil {
+			return nil, fmt.Errorf("list what waits in run %s: %w", run, err)
+		}
+		all = append(all, request)
+	}
+	return all, rows.Err()
 }

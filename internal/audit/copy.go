@@ -127,16 +127,14 @@ func (l *Log) contains(ctx context.Context, q store.Querier, tenant, signed, kep
 		return fmt.Errorf("the kept head: %w", err)
 	}
 	if signed == "" {
-		return fmt.Errorf("%d entries are gone", old.Size)
+		return fmt.Errorf("%w: %d entries are gone", errBehind, old.Size)
 	}
 	now, err := l.keys().open(signed)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case now.Origin != old.Origin:
-		return fmt.Errorf("it is of %s, not of %s", now.Origin, old.Origin)
-	case now.Size < old.Size:
-		return fmt.Errorf("it has %d entries, not %d: the end was cut off", now.Size, old.Size)
+	}
+	if err := l.follows(tenant, now, old); err != nil {
+		return err
 	}
 	root, err := tlog.TreeHash(old.Size, &nodeReader{ctx: ctx, q: q, tenant: tenant, seen: map[int64]tlog.Hash{}})
 	if err == nil && root != old.Root {

@@ -126,10 +126,15 @@ func (l *Log) begin(ctx context.Context) error {
 
 // origin is the first line of a tenant's heads.
 func (l *Log) origin(tenant string) string {
+	return fmt.Sprintf("%s%d", l.originBelow(tenant), l.epoch)
+}
+
+// originBelow is the origin without the epoch.
+func (l *Log) originBelow(tenant string) string {
 	if tenant == instanceTenant {
 		tenant = "instance"
 	}
-	return fmt.Sprintf("countersign/%s/%s/%d", l.instance, tenant, l.epoch)
+	return fmt.Sprintf("countersign/%s/%s/", l.instance, tenant)
 }
 
 func (l *Log) headPath() string { return filepath.Join(l.dir, HeadFile) }

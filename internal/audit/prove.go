@@ -96,7 +96,7 @@ func (l *Log) head(ctx context.Context, q store.Querier, tenant string) (receipt
 	if err != nil {
 		return receipt.Head{}, "", err
 	}
-	if h.Origin != l.origin(tenant) {
+	if epoch, ours := l.epochOf(tenant, h.Origin); !ours || epoch > l.epoch {
 		return receipt.Head{}, "", fmt.Errorf("the head is of %q, not of %q", h.Origin, l.origin(tenant))
 	}
 	l.remember(tenant, signed, h)

@@ -104,6 +104,7 @@ type verifier struct {
 
 	ring      *keyring
 	rotations []rotation
+	restores  []restore
 	before    int64            // size of the head before the one looked at
 	salted    map[int64]string // by seq: the payload digests entries carry
 	erased    map[id.Entry]bool
@@ -216,6 +217,8 @@ func (v *verifier) note(e Entry) {
 	switch e.Action {
 	case rotatedAction:
 		v.rotations = append(v.rotations, rotation{e.Seq, e.Authority["old_key"], e.Authority["new_key"]})
+	case RestoredAction:
+		v.restores = append(v.restores, restoreIn(e))
 	case erasedAction:
 		v.erased[id.Entry(e.Subject)] = true
 	}

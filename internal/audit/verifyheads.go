@@ -91,8 +91,14 @@ func (v *verifier) heads(ctx context.Context) (n int64, last string, err error) 
 
 // head checks one head against the recomputed tree.
 func (v *verifier) head(h receipt.Head, which string) {
-	if h.Origin != v.log.origin(v.tenant) {
+	epoch, ours := v.log.epochOf(v.tenant, h.Origin)
+	if !ours || epoch > v.log.epoch {
 		v.found(h.Size, "%s is of the log %q", which, h.Origin)
+		return
+	}
+	if r := v.restoredAfter(epoch); r != nil && h.Size > r.seq {
+		v.found(r.seq, "the log was restored from a backup on %s by %s, as entry %d says: %s covers %d entries of the time before, and only %d of them are here",
+			r.at.UTC().Format("2006-01-02 15:04:05 MST"), r.by, r.seq, which, h.Size, r.seq)
 		return
 	}
 	if h.Size > v.size {

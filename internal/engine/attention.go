@@ -18,10 +18,10 @@ const (
 
 // causes maps the code that blocked a run to the cause it is listed under.
 var causes = map[string]string{
-	codeUnknown: CauseUnknown, codeTampered: CauseTampered, codeClock: CauseClock, codeVersion: CauseVersion, codePoison: CausePoison, codeAsk: CausePerson,
+	codeUnknown: CauseUnknown, codeTampered: CauseTampered, codeRestored: CauseRestored, codeClock: CauseClock, codeVersion: CauseVersion, codePoison: CausePoison, codeAsk: CausePerson,
 }
 
-var causeOrder = []string{CauseUnknown, CauseTampered, CauseClock, CauseVersion, CausePoison, CausePerson, CauseNotStarted, CauseOverdue}
+var causeOrder = []string{CauseUnknown, CauseTampered, CauseRestored, CauseClock, CauseVersion, CausePoison, CausePerson, CauseNotStarted, CauseOverdue}
 
 // Attention lists what an operator must look at, grouped by cause, oldest
 // first: unknown effects (of ended runs, too), blocked runs, and runs that

@@ -94,6 +94,9 @@ func (s *session) judged(t workflow.Task, eff *Effect, out tools.Outcome) ([]wor
 		f := failureOf(out)
 		ev.Kind, ev.Error = workflow.EffectRefused, &f
 	case tools.NotDone:
+		if askedOnly(eff) { // no try was used up
+			s.row(t.Path, t.Pass).tries--
+		}
 		f := failureOf(out)
 		if out.Code == tools.CodePinChanged {
 			f.Class = workflow.Transient // the next revalidation finds the new pin and asks again

@@ -83,6 +83,9 @@ func (s *session) abandon(ctx context.Context, tx *store.Tx, eff *Effect, why st
 	if eff == nil || eff.Status != Prepared {
 		return nil
 	}
+	if s.run.mustAsk(eff) {
+		why = textOf(why, neverAsked)
+	}
 	return s.e.settle(ctx, tx, s.run, eff, resolution{status: Abandoned, message: why, by: engineActor})
 }
 

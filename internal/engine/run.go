@@ -61,6 +61,7 @@ type Run struct {
 	FinishedAt      time.Time         `json:"finished_at,omitzero"`
 	WakeAt          time.Time         `json:"-"` // when the engine looks at it next; zero: not by itself
 	CancelReason    string            `json:"cancel_reason,omitempty"`
+	RestoredAt      time.Time         `json:"restored_at,omitzero"` // it was open in a backup that was put back then
 
 	head      string            // digest of the last checkpoint
 	tools     map[string]string // tool name to digest
@@ -197,6 +198,7 @@ type Attention struct {
 const (
 	CauseUnknown    = "outcome_unknown"
 	CauseTampered   = "tampered"
+	CauseRestored   = "restored"
 	CauseClock      = "clock_suspect"
 	CauseVersion    = "cannot_continue"
 	CausePoison     = "keeps_failing"

@@ -82,12 +82,19 @@ func (s *session) ledger(ctx context.Context, t workflow.Task) (act action, eff 
 // execute revalidates an action that may be done, writes the intent, and sends
 // it: two commits after the approval.
 func (s *session) execute(ctx context.Context, t workflow.Task, act action, eff *Effect, r Ruling) (*wait, error) {
+	if s.run.mustAsk(eff) { // its own sending, after the backup, may be what changed the facts
+		tool, ok := s.tools[act.ToolDigest]
+		if !ok {
+			return nil, otherTool(act)
+		}
+		return s.send(ctx, t, tool, act, eff, r, Facts{Resend: true})
+	}
 	if stale := s.wf.Stale(s.state, t.Path, s.now); len(stale) > 0 {
 		return nil, s.outdated(ctx, t, eff, r, stale)
 	}
 	tool, ok := s.tools[act.ToolDigest]
 	if !ok {
-		return nil, &workflow.Failure{Class: workflow.Incompatible, Code: codeVersion, Message: "The tool " + act.Tool + " is not the one that was proposed."}
+		return nil, otherTool(act)
 	}
 	s.crash("before-sent", t.Path, t.Pass)
 	seen, w, err := s.revalidate(ctx, t, tool, act, eff, r)
@@ -95,6 +102,10 @@ func (s *session) execute(ctx context.Context, t workflow.Task, act action, eff 
 		return w, err
 	}
 	return s.send(ctx, t, tool, act, eff, r, *seen)
+}
+
+func otherTool(act action) error {
+	return &workflow.Failure{Class: workflow.Incompatible, Code: codeVersion, Message: "The tool " + act.Tool + " is not the one that was proposed."}
 }
 
 // revalidate reads the precondition again, right before sending. Without facts
@@ -230,7 +241,11 @@ func (s *session) admitted(ctx context.Context, tx *store.Tx, c *commit, t workf
 	case seen.Precondition != nil:
 		eff.pin = seen.Precondition.Pin
 	}
+	ask := s.run.mustAsk(eff)
 	ttl, keyed := tool.CanResend()
+	if ask {
+		ttl = 0
+	}
 	if err := s.e.markSent(ctx, tx, s.run, eff, adm, ttl, keyed); err != nil {
 		return err
 	}
@@ -238,6 +253,9 @@ func (s *session) admitted(ctx context.Context, tx *store.Tx, c *commit, t workf
 	row.Attempts, row.IdempotencyKey, row.InputDigest = row.Attempts+1, eff.Key, digestOf(adm.Params)
 	row.Status = string(workflow.Waiting)
 	s.touch(row)
+	if ask {
+		return s.askBeforeSending(ctx, tx, eff)
+	}
 	return nil
 }
 

@@ -102,6 +102,7 @@ const (
 	codeUnknown  = "outcome_unknown" // nobody but a person can find out
 	codeAsk      = "asks_a_person"   // on_error: ask_person
 	codeClock    = "clock_suspect"
+	codeRestored = "restored" // it was open in a backup that was put back
 )
 
 // rename finds the rows of steps under the names that later versions gave them.

@@ -70,6 +70,7 @@ func blockedBy(path, subject string, f *workflow.Failure, next string) *wait {
 
 // nextActions are what a person can do about a blocked run, by code.
 var nextActions = map[string]string{
+	codeRestored: "Compare with the targets what it did after the backup, then resume: every action is asked about before it is sent. Or cancel the run.",
 	codeTampered: "Find out who changed the record. Cancel the run, or restore the record and resume.",
 	codeVersion:  "Put the missing definition back and resume, or cancel the run.",
 	codeClock:    "Put the clock right, or accept its time (console clock accept), and resume.",

@@ -93,11 +93,19 @@ func Open(ctx context.Context, o Options) (_ *Instance, err error) {
 		}
 		epoch = i.lock.Epoch()
 	}
+	if err := settleSwap(o.Dir, o.Drive); err != nil {
+		return nil, err
+	}
 	if i.DB, err = store.Open(ctx, store.Options{Path: filepath.Join(o.Dir, DatabaseFile), Lines: Lines(), Logger: o.Logger, Now: o.Now}); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	if i.Log, err = audit.Open(ctx, i.DB, o.Dir); err != nil {
 		return nil, err
+	}
+	if o.Drive {
+		if err = i.Log.RefuseOlder(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if i.vault, err = vault.Open(ctx, i.DB, o.Dir); err != nil {
 		return nil, err

@@ -75,3 +75,27 @@ func checkCopy(ctx context.Context, path string) error {
 	}
 	return errors.Join(err, db.Close())
 }
+
+// CheckBackup refuses a file that is no database of this program's family, is
+// damaged, or lacks what lies in a write-ahead log beside it. It changes
+// nothing; whether the database is of a newer program, Open says.
+func CheckBackup(ctx context.Context, path string) error {
+	if info, err := os.Stat(path); err != nil {
+		return fmt.Errorf("read the backup: %w", err)
+	} else if !info.Mode().IsRegular() {
+		return fmt.Errorf("read the backup: %s is not a file", path)
+	}
+	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
+		return fmt.Errorf("%s has a write-ahead log beside it, so it is a database and no backup; make one with console backup", path)
+	}
+	if err := setUpDriver(); err != nil {
+		return err
+	}
+	if err := checkCopy(ctx, path); err != nil {
+		return fmt.Errorf("%s is not a backup that can be restored: %w", path, err)
+	}
+	if _, err := copyMark(ctx, path); err != nil {
+		return fmt.Errorf("%s is not a backup of a console: %w", path, err)
+	}
+	return nil
+}

@@ -18,6 +18,7 @@ var causes = []struct{ code, title, tone, next, text string }{
 	{engine.CauseUnknown, "Outcome unknown", "unknown", "Say what happened", "Something was sent and nobody can say whether it happened. It is never sent again by itself."},
 	{engine.CauseClock, "The clock went back", "bad", "Look at the run", "The machine's clock is more than five minutes behind what was recorded. Nothing is decided or sent until it is put right, or its time is accepted with console clock accept."},
 	{engine.CauseTampered, "The record does not agree", "bad", "Look at the run", "What is stored differs from what was recorded. Nothing was sent; keep the folder as it is and look at the audit log."},
+	{engine.CauseRestored, "Put back from a backup", "warn", "Look at the run", "It was open in a backup that was restored, and what it did after the backup is not known here. It goes on when somebody resumes it; every action is asked about at its target before it is sent."},
 	{engine.CauseVersion, "Cannot continue on this version", "bad", "Look at the run", "The definition the run was started with is gone, or this program cannot run it."},
 	{engine.CausePoison, "Keeps failing", "bad", "Look at the run", "Whoever drives this run ends again and again without progress. The other runs go on."},
 	{engine.CausePerson, "A person must act", "warn", "Look at the run", "The run does not go on by itself."},
