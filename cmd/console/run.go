@@ -28,6 +28,7 @@ type runCmd struct {
 	Answer  runAnswerCmd  `cmd:"" help:"Answer what a run asks, as a person who may." example:"console run answer key:demo-001 --step details --set amount=1500 --data ./data --as ana@example.org"`
 	Cancel  runCancelCmd  `cmd:"" help:"Cancel a run." example:"console run cancel run_… --data ./data --reason 'no longer needed'"`
 	Correct runCorrectCmd `cmd:"" help:"Propose what corrects a run that has ended." example:"console run correct run_… --data ./data --reason 'sent to the wrong customer'"`
+	Replay  runReplayCmd  `cmd:"" help:"Walk a run's record again and say where this program would do something else. Changes nothing." example:"console run replay key:demo-001 --data ./data"`
 	Migrate runMigrateCmd `cmd:"" help:"Have an open run go on in another version of its workflow." example:"console run migrate key:demo-001 --to 3 --dry-run --data ./data"`
 	Erase   runEraseCmd   `cmd:"" help:"Destroy the sensitive values of a run that has ended." example:"console run erase run_… --data ./data --reason 'asked for by the customer'"`
 }

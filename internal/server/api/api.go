@@ -58,6 +58,7 @@ func Mount(g *echo.Group, o Options) {
 	g.GET("/runs/:id/audit", a.listRunEntries)
 	g.POST("/runs/:id/resume", a.resumeRun)
 	g.POST("/runs/:id/cancel", a.cancelRun)
+	g.POST("/runs/:id/replay", a.replayRun)
 	g.POST("/runs/:id/migrate", a.migrateRun)
 	g.POST("/runs/:id/erase", a.eraseRun)
 	g.GET("/runs/:id/corrections", a.corrections)

@@ -146,6 +146,15 @@ func (a *api) cancelRun(c echo.Context) error {
 	return orJSON(c, run, err)
 }
 
+// replayRun is POST /runs/{id}/replay.
+func (a *api) replayRun(c echo.Context) error {
+	if _, err := readJSON(c, &struct{}{}); err != nil {
+		return err
+	}
+	replay, err := a.desk.Replay(c.Request().Context(), principal(c), c.Param("id"))
+	return orJSON(c, replay, err)
+}
+
 // migrateRun is POST /runs/{id}/migrate.
 func (a *api) migrateRun(c echo.Context) error {
 	var in struct {
