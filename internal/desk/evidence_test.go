@@ -2,10 +2,14 @@ package desk_test
 
 import (
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 
 	"countersign/internal/audit/receipt"
+	"countersign/internal/desk"
 	"countersign/internal/engine"
+	"countersign/internal/instance"
+	"countersign/internal/testkit"
 )
 
 func TestVerify_ChangedLog_Fails(t *testing.T) {
@@ -44,14 +48,17 @@ func TestVerify_TailCutTogetherWithItsBookkeeping_Fails(t *testing.T) {
 	w.approve("ana", w.request("ana", run))
 	w.waitFor(run, engine.Completed)
 	// Back to the last head but two, as if what came after had never been.
-	w.tamper(
+	w.close()
+	testkit.Outsider(t, filepath.Join(w.dir, instance.DatabaseFile),
 		`CREATE TABLE upto AS SELECT size FROM audit_head WHERE tenant = 'default' ORDER BY size DESC LIMIT 1 OFFSET 2`,
 		`DELETE FROM audit_entry WHERE tenant = 'default' AND seq >= (SELECT size FROM upto)`,
 		`DELETE FROM audit_payload WHERE tenant = 'default' AND seq >= (SELECT size FROM upto)`,
 		`DELETE FROM audit_head WHERE tenant = 'default' AND size > (SELECT size FROM upto)`,
 		`UPDATE audit_log SET size = (SELECT size FROM upto), sealed = (SELECT size FROM upto) WHERE tenant = 'default'`,
 		`DROP TABLE upto`)
-	report, err := w.desk.Verify(t.Context(), w.principal("chloe"))
+	_, err := instance.Open(t.Context(), instance.Options{Dir: w.dir, Config: w.config, Drive: true, Holder: "test"})
+	w.wantProblem(err, "rolled_back")
+	report, err := w.beside().Desk.Verify(t.Context(), desk.Terminal())
 	w.must(err)
 	if report.OK {
 		t.Error("the log verifies although its tail was cut with all its bookkeeping")
