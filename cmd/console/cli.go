@@ -41,6 +41,7 @@ type cli struct {
 	User     userCmd     `cmd:"" help:"People of a data folder."`
 	Token    tokenCmd    `cmd:"" help:"Access tokens of a data folder."`
 	Audit    auditCmd    `cmd:"" help:"Verify, export and prove the audit log."`
+	Vault    vaultCmd    `cmd:"" help:"The keys that sensitive values are encrypted under."`
 	Clock    clockCmd    `cmd:"" help:"The time by which the console decides."`
 	Backup   backupCmd   `cmd:"" help:"Copy the database of a running or stopped console into one file." example:"console backup ./console-2026-12-01.db --data ./data"`
 	Restore  restoreCmd  `cmd:"" help:"Put a backup back in place of a stopped console's database." example:"console restore ./console-2026-12-01.db --data ./data"`

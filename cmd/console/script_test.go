@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -55,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"until":     until,
 			"answering": answering,
 			"matches":   matches,
+			"nowhere":   nowhere,
 			"outsider": func(ts *testscript.TestScript, _ bool, args []string) {
 				testkit.Outsider(scripted{TB: t, ts: ts}, ts.MkAbs(args[0]), args[1:]...)
 			},
@@ -164,6 +166,28 @@ func answering(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s does not answer: %v", args[0], err)
+		}
+	}
+}
+
+// nowhere fails if the text is in any of the files, or in a file below any of
+// the folders: nowhere SECRET D backup.db
+func nowhere(ts *testscript.TestScript, _ bool, args []string) {
+	for _, root := range args[1:] {
+		looked := 0
+		ts.Check(filepath.WalkDir(ts.MkAbs(root), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			if strings.Contains(string(raw), args[0]) {
+				ts.Fatalf("%s has %q", path, args[0])
+			}
+			looked++
+			return err
+		}))
+		if looked == 0 {
+			ts.Fatalf("there is no file in %s", root)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (d *Desk) made(ctx context.Context, q store.Querier, p identity.Principal, 
 	if err != nil {
 		return "", fmt.Errorf("look up idempotency key: %w", err)
 	}
-	if digest != d.vault.Equal(Tenant, o.Body) {
+	if !d.vault.Same(Tenant, o.Body, digest) {
 		return "", problem.New(problem.Invalid, "idempotency_key_reused",
 			"This Idempotency-Key was used for another request. Nothing was done; send a new key for a new request.")
 	}

@@ -110,6 +110,11 @@ func Open(ctx context.Context, o Options) (_ *Instance, err error) {
 	if i.vault, err = vault.Open(ctx, i.DB, o.Dir); err != nil {
 		return nil, err
 	}
+	if o.Drive { // in case a death cut a rotation short
+		if _, err = i.vault.Rewrap(ctx, i.DB); err != nil {
+			return nil, err
+		}
+	}
 	i.Hub = live.NewHub(epoch)
 	if err = i.observe(ctx, o); err != nil {
 		return nil, err

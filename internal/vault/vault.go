@@ -45,6 +45,15 @@ type Vault struct {
 
 	mu      sync.Mutex
 	tenants map[string][]byte // tenant keys, unwrapped: tenant/version
+
+	formerEqual map[string][][]byte  // by tenant: what Equal used before the outermost key was replaced, newest first
+	crash       func(instant string) // tests only
+}
+
+func (v *Vault) at(instant string) {
+	if v.crash != nil {
+		v.crash(instant)
+	}
 }
 
 // Open reads the key file in dir and erases again what was erased before the
@@ -54,10 +63,13 @@ func Open(ctx context.Context, db *store.DB, dir string) (*Vault, error) {
 	path := filepath.Join(dir, KeyFile)
 	var wrapping string
 	err := db.View(ctx, func(ctx context.Context, q store.Querier) error {
-		return q.QueryRow(ctx, "SELECT coalesce(max(outer_key), '') FROM tenant_key").Scan(&wrapping)
+		return q.QueryRow(ctx, "SELECT coalesce(max(outer_key), '') FROM (SELECT outer_key FROM tenant_key UNION ALL SELECT outer_key FROM former_equal)").Scan(&wrapping)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the vault's keys: %w", err)
+	}
+	if err := finishRotation(dir, wrapping); err != nil {
+		return nil, err
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && wrapping == "" {
@@ -77,7 +89,10 @@ func Open(ctx context.Context, db *store.DB, dir string) (*Vault, error) {
 	if wrapping != "" && wrapping != fingerprint(outer) {
 		return nil, problem.New(problem.Conflict, "vault_key_mismatch", "The key file %s is not the one the sensitive values of this database were encrypted with. Restore the right one.", path)
 	}
-	v := &Vault{outer: outer, dir: dir, tenants: map[string][]byte{}}
+	v := &Vault{dir: dir, tenants: map[string][]byte{}}
+	if err := v.reload(ctx, db, outer); err != nil {
+		return nil, err
+	}
 	return v, v.replay(ctx, db)
 }
 
@@ -121,13 +136,6 @@ func mac(key, text []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Equal is a keyed hash of what the tenant was given: the same for the same
-// bytes, and no help in guessing them.
-func (v *Vault) Equal(tenant string, given []byte) string {
-	key := mac(v.outer, []byte("countersign.equal/1\n"+tenant))
-	return "hmac-sha256:" + hex.EncodeToString(mac(key, given))
-}
-
 // tenantKey returns the newest key of the tenant and its version; 0 if there
 // is none yet.
 func (v *Vault) tenantKey(ctx context.Context, q store.Querier, tenant string) (int, []byte, error) {
@@ -168,13 +176,17 @@ func (v *Vault) tenantKeyOf(ctx context.Context, q store.Querier, tenant string,
 // read back: the transaction may yet be rolled back.
 func (v *Vault) makeTenantKey(ctx context.Context, tx *store.Tx, tenant string) (int, []byte, error) {
 	key := random(keyBytes)
-	wrapped, err := shut(v.outer, key, place(tenant, "1"))
+	return 1, key, insertTenantKey(ctx, tx, tenant, 1, v.outer, key)
+}
+
+func insertTenantKey(ctx context.Context, tx *store.Tx, tenant string, version int, outer, key []byte) error {
+	wrapped, err := shut(outer, key, place(tenant, fmt.Sprint(version)))
 	if err != nil {
-		return 0, nil, err
+		return err
 	}
-	_, err = tx.Exec(ctx, "INSERT INTO tenant_key (tenant, version, outer_key, wrapped, created_at) VALUES ($1, 1, $2, $3, $4)",
-		tenant, fingerprint(v.outer), wrapped, store.Micros(tx.Now()))
-	return 1, key, err
+	_, err = tx.Exec(ctx, "INSERT INTO tenant_key (tenant, version, outer_key, wrapped, created_at) VALUES ($1, $2, $3, $4, $5)",
+		tenant, version, fingerprint(outer), wrapped, store.Micros(tx.Now()))
+	return err
 }
 
 // place binds a ciphertext to its row: no part holds a line break.
