@@ -17,7 +17,7 @@ var eventWord = map[workflow.EventKind]string{
 	workflow.EffectRefused: "refused by the target", workflow.EffectAbandoned: "given up by a person", workflow.ApproveOpened: "a document is presented",
 	workflow.AskOpened: "a question is put", workflow.AskAnswered: "answered", workflow.AskExpired: "nobody answered in time",
 	workflow.ApproveDone: "the document was decided", workflow.SleepSet: "sleeps until a time", workflow.SleepDone: "woke up", workflow.Goto: "went to another step",
-	workflow.Migrated: "went on to another version of the workflow", workflow.Cancelled: "the run was cancelled", workflow.Finished: "the run ended",
+	workflow.BranchesOpened: "its branches began", workflow.Migrated: "went on to another version of the workflow", workflow.Cancelled: "the run was cancelled", workflow.Finished: "the run ended",
 }
 
 // eventWords is what a checkpoint recorded. A kind this program does not know
