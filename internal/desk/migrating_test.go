@@ -55,6 +55,19 @@ func (w *world) migrate(run engine.Run, in desk.Migrate) (desk.MigrationView, er
 	return w.desk.Migrate(w.t.Context(), w.principal("ana"), string(run.ID), in)
 }
 
+// pending is the one request of the run that waits.
+func (w *world) pending(run engine.Run) desk.Approval {
+	w.t.Helper()
+	page, err := w.desk.Approvals(w.t.Context(), w.principal("ana"), desk.ApprovalQuery{Run: run.ID, Status: "pending"})
+	w.must(err)
+	if len(page.Items) != 1 {
+		w.t.Fatalf("%d requests of run %s wait, want 1", len(page.Items), run.ID)
+	}
+	a, err := w.desk.Approval(w.t.Context(), w.principal("ana"), page.Items[0].ID)
+	w.must(err)
+	return a
+}
+
 func TestMigrate_AnOpenRunGoesOnInTheNewVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -83,13 +96,7 @@ func TestMigrate_AnOpenRunGoesOnInTheNewVersion(t *testing.T) {
 	if err == nil {
 		t.Error("what the old version asked can still be approved")
 	}
-	page, err := w.desk.Approvals(t.Context(), w.principal("ana"), desk.ApprovalQuery{Run: run.ID, Status: "pending"})
-	w.must(err)
-	if len(page.Items) != 1 {
-		t.Fatalf("%d requests wait, want 1", len(page.Items))
-	}
-	next, err := w.desk.Approval(t.Context(), w.principal("ana"), page.Items[0].ID)
-	w.must(err)
+	next := w.pending(run)
 	if !strings.Contains(next.Summary, "notes/two") {
 		t.Errorf("the new version asks for %q", next.Summary)
 	}
@@ -243,5 +250,55 @@ func TestMigrate_TimersStayAndQuestionsArePutAnew(t *testing.T) {
 	w.must(err)
 	if run = w.waitFor(run, engine.Completed); run.WorkflowVersion != 3 || !strings.Contains(string(run.Output), "new") {
 		t.Errorf("the run ends as %s", asJSON(t, run))
+	}
+}
+
+const forkV1 = `format: 1
+workflow: forked
+version: 1
+title: Two looks
+steps:
+  - id: looks
+    parallel:
+      left:
+        - id: one
+          set: {text: "from the left"}
+      right:
+        - id: two
+          set: {text: "from the right"}
+  - id: write
+    action: kb.publish
+    with: {page: notes/forked, body: "${steps.looks.output.left.text}"}
+output: {left: "${steps.looks.output.left.text}", right: "${steps.looks.output.right.text}"}
+`
+
+// Renames are of ids at any depth: what a branch did is found under its new
+// name.
+func TestMigrate_StepsOfBranchesAreRenamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("forked.yaml", forkV1)
+	run, _, err := w.desk.StartRun(t.Context(), w.principal("dev"), desk.StartRun{Workflow: "forked"})
+	w.must(err)
+	w.waitAt(run, "write")
+	w.define("forked.yaml", strings.NewReplacer("version: 1", "version: 2", "id: one", "id: first", "id: looks", "id: views", "steps.looks", "steps.views").Replace(forkV1)+
+		"migrate: [{from: 1, rename_steps: {one: first, looks: views}}]\n")
+	plan, err := w.migrate(run, desk.Migrate{Expected: -1, DryRun: true})
+	w.must(err)
+	if len(plan.Dropped) != 0 {
+		t.Errorf("the dry run says %s", asJSON(t, plan))
+	}
+	_, err = w.migrate(run, desk.Migrate{Expected: -1})
+	w.must(err)
+	w.waitAt(run, "write")
+	w.approve("ana", w.pending(run))
+	run = w.waitFor(run, engine.Completed)
+	if !strings.Contains(string(run.Output), "from the left") || !strings.Contains(string(run.Output), "from the right") {
+		t.Errorf("the run ends with %s", run.Output)
+	}
+	r, err := w.desk.Replay(t.Context(), w.principal("ana"), string(run.ID))
+	w.must(err)
+	if len(r.Differences) != 0 {
+		t.Errorf("the replay finds %s", asJSON(t, r))
 	}
 }

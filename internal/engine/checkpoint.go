@@ -226,9 +226,7 @@ func (c *chain) move(m workflow.Move) {
 	c.moves = append(c.moves, m)
 	renamed := map[stepKey]recorded{}
 	for k, at := range c.outputs {
-		if to, ok := m.RenameSteps[k.path]; ok {
-			k.path = to
-		}
+		k.path = m.Name(k.path)
 		renamed[k] = at
 	}
 	c.outputs = renamed

@@ -121,9 +121,7 @@ func (w *walk) migrated(ev workflow.Event) error {
 	}
 	renamed := map[stepKey]json.RawMessage{}
 	for k, o := range w.outputs {
-		if to, ok := m.RenameSteps[k.path]; ok {
-			k.path = to
-		}
+		k.path = m.Name(k.path)
 		renamed[k] = o
 	}
 	w.state, w.outputs = a.State, renamed

@@ -110,9 +110,7 @@ func (s *session) rename(moves []workflow.Move) {
 	for _, m := range moves {
 		renamed := map[stepKey]*Step{}
 		for k, row := range s.steps {
-			if to, ok := m.RenameSteps[k.path]; ok {
-				k.path = to
-			}
+			k.path = m.Name(k.path)
 			renamed[k] = row
 		}
 		s.steps = renamed

@@ -18,6 +18,18 @@ type Move struct {
 	Tools       map[string]string `json:"tools"` // name to digest, for the version gone to
 }
 
+// Name is what the version gone to calls the step of a path of the older one.
+// Renames are of ids; every other part of a path is the name of a branch.
+func (m Move) Name(path string) string {
+	parts := strings.Split(path, "/")
+	for i := 0; i < len(parts); i += 2 {
+		if to, ok := m.RenameSteps[parts[i]]; ok {
+			parts[i] = to
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
 // ReadMove reads the Data of a migrated event.
 func ReadMove(data json.RawMessage) (m Move, err error) {
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -90,16 +102,7 @@ func (a *adopting) fault(format string, args ...any) {
 }
 
 // name is what this version calls a step of the older one.
-// Renames are of ids; every other part of a path is the name of a branch.
-func (a *adopting) name(path string) string {
-	parts := strings.Split(path, "/")
-	for i := 0; i < len(parts); i += 2 {
-		if to, ok := a.renames[parts[i]]; ok {
-			parts[i] = to
-		}
-	}
-	return strings.Join(parts, "/")
-}
+func (a *adopting) name(path string) string { return Move{RenameSteps: a.renames}.Name(path) }
 
 func (a *adopting) step(step *Step, st StepState) {
 	to := a.name(step.Path)
