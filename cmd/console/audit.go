@@ -20,6 +20,7 @@ type auditCmd struct {
 	Export       auditExportCmd  `cmd:"" help:"Write the log as JSON Lines or CSV." example:"console audit export --format csv --data ./data"`
 	Receipt      auditReceiptCmd `cmd:"" help:"Write the file that proves one approval." example:"console audit receipt apr_… --out receipt.json --data ./data"`
 	CheckReceipt checkReceiptCmd `cmd:"" name:"check-receipt" help:"Check a receipt with the public key alone, anywhere." example:"console audit check-receipt receipt.json --key audit.pub"`
+	CheckBundle  checkBundleCmd  `cmd:"" name:"check-bundle" help:"Check the bundle of a run, and each receipt in it, with the public key alone, anywhere." example:"console audit check-bundle run.jsonl --key audit.pub"`
 	Head         auditHeadCmd    `cmd:"" help:"Print the last signed head, to be copied away." example:"console audit head --data ./data"`
 	Rotate       auditRotateCmd  `cmd:"" help:"Replace the signing key; the log is signed by both keys where it changes." example:"console audit rotate --data ./data"`
 }
@@ -123,11 +124,9 @@ func (c checkReceiptCmd) Run(e env) error {
 	if err != nil {
 		return err
 	}
-	key := c.Key
-	if text, err := os.ReadFile(c.Key); err == nil {
-		key = string(text)
-	} else if !strings.Contains(key, "+") { // a public key is name+hash+bytes
-		return fmt.Errorf("--key is neither a public key nor a file that can be read: %w", err)
+	key, err := publicKey(c.Key)
+	if err != nil {
+		return err
 	}
 	report, err := receipt.Check(raw, key)
 	switch {
@@ -141,6 +140,18 @@ func (c checkReceiptCmd) Run(e env) error {
 		fmt.Fprintf(e.out, "  %s\n", printable(fact))
 	}
 	return nil
+}
+
+// publicKey is what --key says, or the content of the file it names.
+func publicKey(given string) (string, error) {
+	text, err := os.ReadFile(given)
+	if err == nil {
+		return string(text), nil
+	}
+	if !strings.Contains(given, "+") { // a public key is name+hash+bytes
+		return "", fmt.Errorf("--key is neither a public key nor a file that can be read: %w", err)
+	}
+	return given, nil
 }
 
 type auditHeadCmd struct {

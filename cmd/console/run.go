@@ -30,6 +30,7 @@ type runCmd struct {
 	Correct runCorrectCmd `cmd:"" help:"Propose what corrects a run that has ended." example:"console run correct run_… --data ./data --reason 'sent to the wrong customer'"`
 	Replay  runReplayCmd  `cmd:"" help:"Walk a run's record again and say where this program would do something else. Changes nothing." example:"console run replay key:demo-001 --data ./data"`
 	Migrate runMigrateCmd `cmd:"" help:"Have an open run go on in another version of its workflow." example:"console run migrate key:demo-001 --to 3 --dry-run --data ./data"`
+	Bundle  runBundleCmd  `cmd:"" help:"Write everything about a run that has ended into one file that can be checked anywhere." example:"console run bundle key:demo-001 --out run.jsonl --data ./data"`
 	Erase   runEraseCmd   `cmd:"" help:"Destroy the sensitive values of a run that has ended." example:"console run erase run_… --data ./data --reason 'asked for by the customer'"`
 }
 
