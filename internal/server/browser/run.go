@@ -146,6 +146,10 @@ func (b *Browser) waiting(w engine.Waiting) pages.Waiting {
 		v.Title, v.Next = "Approval of "+w.Path, &parts.Link{Text: "Open the request", URL: address("/approvals/", w.Subject)}
 	case w.Kind == engine.WaitInput:
 		v.Title = "An answer at " + w.Path
+	case w.Kind == engine.WaitTimer:
+		v.Title = "Asleep at " + w.Path
+	case w.Kind == engine.WaitRetry:
+		v.Title = "The next try of " + w.Path + " waits"
 	case w.Kind == engine.WaitPerson && id.Valid("eff_", w.Subject):
 		v.Next = &parts.Link{Text: "Say what happened", URL: address("/effects/", w.Subject)}
 	}
