@@ -219,7 +219,7 @@ func (e *Engine) closeOpen(ctx context.Context, tx *store.Tx, r Run, why string,
 	}
 	prepared, err := effectsWhere(ctx, tx, "tenant = $1 AND run = $2 AND status = 'prepared'", r.Tenant, string(r.ID))
 	for _, eff := range prepared {
-		err = errors.Join(err, e.settle(ctx, tx, r, &eff, resolution{status: Abandoned, message: why, by: by}))
+		err = errors.Join(err, e.settle(ctx, tx, r, &eff, resolution{status: Abandoned, message: r.unasked(&eff, why), by: by}))
 	}
 	return err
 }

@@ -159,7 +159,7 @@ func (s *session) generation(ctx context.Context, q store.Querier, base string) 
 		return last.Generation + 1, nil, err
 	}
 	state := map[string]string{Prepared: "is waiting to be done", NotDone: "is being tried", Sent: "is being done", Unknown: "may have been done; nobody knows yet",
-		Abandoned: "may have been done; a person gave up finding out", Confirmed: "was done"}[last.Status]
+		Abandoned: "may have been done; it was given up without finding out", Confirmed: "was done"}[last.Status]
 	return 0, &workflow.Failure{Class: workflow.Refused, Code: "duplicate_key", Message: fmt.Sprintf(
 		"The same business action %s by run %s (%s). It is not sent again; if it really is another one, use another key.", state, last.Run, last.ID)}, nil
 }
@@ -171,7 +171,11 @@ func (s *session) free(ctx context.Context, q store.Querier, eff Effect) (bool, 
 	case Refused:
 		return true, nil
 	case Abandoned:
-		return eff.Attempts == 0, nil
+		if eff.Attempts > 0 {
+			return false, nil
+		}
+		held, err := heldByBackup(ctx, q, eff)
+		return !held, err
 	case NotDone: // closed once its step is not open any more
 		var status string
 		err := q.QueryRow(ctx, "SELECT status FROM step WHERE tenant = $1 AND run = $2 AND path = $3 AND pass = $4",

@@ -87,6 +87,22 @@ func (r Run) mustAsk(eff *Effect) bool {
 	return !r.RestoredAt.IsZero() && eff.SentAt.Before(r.RestoredAt)
 }
 
+// unasked completes why an effect is given up before anything was sent here.
+func (r Run) unasked(eff *Effect, why string) string {
+	if r.mustAsk(eff) {
+		return textOf(why, neverAsked)
+	}
+	return why
+}
+
+// heldByBackup reports whether an effect that was given up, with nothing sent
+// here, still stands for its key: what the database was before it was put back
+// may have sent it.
+func heldByBackup(ctx context.Context, q store.Querier, eff Effect) (bool, error) {
+	r, err := runByID(ctx, q, eff.Run)
+	return r.mustAsk(&eff) && !eff.UpdatedAt.Before(r.RestoredAt), err
+}
+
 // askBeforeSending leaves an intent that was just written as unknown: it is
 // reconciled like one whose driver died. The lifetime of its key counts from a
 // sending that this database does not know, so the key proves nothing.

@@ -83,10 +83,7 @@ func (s *session) abandon(ctx context.Context, tx *store.Tx, eff *Effect, why st
 	if eff == nil || eff.Status != Prepared {
 		return nil
 	}
-	if s.run.mustAsk(eff) {
-		why = textOf(why, neverAsked)
-	}
-	return s.e.settle(ctx, tx, s.run, eff, resolution{status: Abandoned, message: why, by: engineActor})
+	return s.e.settle(ctx, tx, s.run, eff, resolution{status: Abandoned, message: s.run.unasked(eff, why), by: engineActor})
 }
 
 // deniedBy says why an action was denied.

@@ -110,7 +110,7 @@ func (r Restoring) begin(ctx context.Context, i *Instance) (runs int, err error)
 	}
 	if !report.OK {
 		f := report.Findings[0]
-		return 0, problem.New(problem.Conflict, "backup_not_proven", "The audit log of the backup does not verify: entry %d of %q: %s. Nothing was changed; take another backup.", f.Seq, f.Tenant, f.What)
+		return 0, problem.New(problem.Conflict, "backup_not_proven", "The audit log of the backup does not verify with the keys of this folder: entry %d of %q: %s. Nothing was changed. Take another backup; or, if the audit key was replaced since, put audit.key and audit.pub of that time here first.", f.Seq, f.Tenant, f.What)
 	}
 	kept, err := audit.ReadHeadFile(filepath.Join(r.Dir, audit.HeadFile))
 	if err != nil {
