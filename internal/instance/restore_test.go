@@ -138,6 +138,24 @@ func TestRestore_KeepsTheDatabaseThatWasThere(t *testing.T) {
 	}
 }
 
+// What is there may be beyond reading: that is what backups are for.
+func TestRestore_OverADamagedDatabase(t *testing.T) {
+	f := keptFolder(t)
+	damaged := strings.Repeat("damaged ", 1000)
+	f.must(os.WriteFile(filepath.Join(f.dir, instance.DatabaseFile), []byte(damaged), 0o600))
+	f.must(os.WriteFile(filepath.Join(f.dir, instance.DatabaseFile+"-wal"), []byte(damaged), 0o600))
+	done, err := f.restore(nil)
+	f.must(err)
+	if got := f.people(); got != 1 {
+		t.Errorf("%d people, want 1", got)
+	}
+	for _, name := range []string{done.Replaced, done.Replaced + "-wal"} {
+		if raw, err := os.ReadFile(name); err != nil || string(raw) != damaged {
+			t.Errorf("%s was not kept as it was: %v", name, err)
+		}
+	}
+}
+
 func TestRestore_IntoANewFolder_NeedsTheKeys(t *testing.T) {
 	f := keptFolder(t)
 	old := f.dir
