@@ -6,16 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
+	"countersign/internal/desk"
 	"countersign/internal/drill"
 	"countersign/internal/instance"
 )
 
 type drillCmd struct {
 	Workflow string `arg:"" help:"Name of the workflow."`
-	Data     string `help:"Folder with workflows, tools and policies, and console.yaml if there is one. It is read, and nothing in it is changed." default:"." type:"path"`
+	Data     string `help:"Folder with workflows, tools and policies, and console.yaml if there is one. Only the database in it, if there is one, is told how the drill went." default:"." type:"path"`
 	Version  int    `help:"Version of the workflow; the highest when it is left out."`
 	Input    string `help:"The input: JSON, or a file of JSON. Without it one is made from the input's schema."`
 	Answers  string `help:"What tools answer: a JSON object, or a file of one, from a tool's name to its output. Others answer what their output schema says."`
@@ -44,6 +46,9 @@ func (c drillCmd) Run(ctx context.Context, e env) error {
 	if err != nil {
 		return err
 	}
+	if err := c.keep(ctx, e, r); err != nil {
+		fmt.Fprintf(e.err, "the drill was not recorded: %s\n", printable(err.Error()))
+	}
 	if c.JSON {
 		err = printJSON(e.out, r)
 	} else {
@@ -53,6 +58,20 @@ func (c drillCmd) Run(ctx context.Context, e env) error {
 		err = exit(exitFailed)
 	}
 	return err
+}
+
+// keep records the drill where the folder has a database, so that the
+// workflow's page shows it.
+func (c drillCmd) keep(ctx context.Context, e env, r drill.Report) error {
+	if _, err := os.Stat(filepath.Join(c.Data, instance.DatabaseFile)); err != nil {
+		return nil
+	}
+	i, err := folderOnly{Data: c.Data}.open(ctx, e)
+	if err != nil {
+		return err
+	}
+	defer i.Close()
+	return i.Desk.RecordDrill(ctx, operator(), r.Digest, desk.Drill{Cases: len(r.Cases), Findings: r.Findings, Status: r.Status})
 }
 
 func (c drillCmd) options() (o drill.Options, err error) {

@@ -45,6 +45,7 @@ type DefinitionView struct {
 	Effect   string          `json:"effect,omitempty"`  // tools: read or write
 	Honesty  string          `json:"honesty,omitempty"` // write tools: how near to exactly once
 	Since    time.Time       `json:"since"`
+	Drill    *Drill          `json:"drill,omitempty"` // workflows: the last one; absent: never
 	Compiled json.RawMessage `json:"-"`
 }
 
@@ -76,6 +77,10 @@ func (d *Desk) definitionView(ctx context.Context, q store.Querier, s definition
 	case definitions.KindWorkflow:
 		if w, err := d.defs.Workflow(ctx, q, Tenant, s.Digest); err == nil {
 			v.Title, v.Compiled = w.Title, w.Compiled
+		}
+		var err error
+		if v.Drill, err = d.lastDrill(ctx, q, s.Digest); err != nil {
+			return v, err
 		}
 	case definitions.KindTool:
 		if t, err := d.defs.Tool(ctx, q, Tenant, s.Digest); err == nil {

@@ -16,7 +16,7 @@ import (
 var migrations embed.FS
 
 // Migrations is the desk's own line of the schema.
-var Migrations = store.Line{Name: "desk", FS: migrations, Dir: "migrations", Guarded: []string{"statement"}}
+var Migrations = store.Line{Name: "desk", FS: migrations, Dir: "migrations", Guarded: []string{"statement", "drill"}}
 
 // Once makes a creating call repeatable: the same key, caller, route and body
 // give the object that was created the first time. An empty key does nothing.

@@ -8,6 +8,7 @@ import (
 
 	"countersign/internal/approvals"
 	"countersign/internal/desk"
+	"countersign/internal/engine"
 	"countersign/internal/problem"
 	"countersign/internal/server/edge"
 	"countersign/internal/tools"
@@ -101,8 +102,31 @@ func (b *Browser) definitionView(d desk.DefinitionView) pages.DefinitionView {
 	if d.Honesty != "" {
 		v.Facts = append(v.Facts, parts.Fact{Name: "A lost answer is settled by", Text: honestyWord(d.Honesty)})
 	}
+	if d.Kind == "workflow" {
+		v.Facts = append(v.Facts, b.drilled(d.Drill))
+	}
 	v.Rules = policyRules(d)
 	return v
+}
+
+// drilled says what the last drill of a workflow version found, and whether it
+// still says anything.
+func (b *Browser) drilled(last *desk.Drill) parts.Fact {
+	f := parts.Fact{Name: "Last drill", Text: "never: console drill rehearses it with a crash at every instant"}
+	if last == nil {
+		return f
+	}
+	f.Text = fmt.Sprintf("%s, %d crashes, no findings", b.at(last.At).Relative, last.Cases)
+	if last.Findings > 0 {
+		f.Text = fmt.Sprintf("%s, %d crashes, %d findings", b.at(last.At).Relative, last.Cases, last.Findings)
+	}
+	if last.Status != engine.Completed {
+		f.Text += "; undisturbed it ended " + last.Status
+	}
+	if last.Old {
+		f.Text += ". That is too long ago: hold another"
+	}
+	return f
 }
 
 // honestyWord says how a lost answer of a tool is settled.
