@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"countersign/internal/instance"
 )
@@ -22,6 +23,9 @@ func (restoreCmd) Help() string {
 }
 
 func (c restoreCmd) Run(ctx context.Context, e env) error {
+	if info, err := os.Stat(c.Data); err != nil || !info.IsDir() {
+		return fmt.Errorf("there is no data folder %s; make it, put the keys there from where you keep them, and restore into it", c.Data)
+	}
 	config, err := instance.LoadConfig(c.Data, "")
 	if err != nil {
 		return err

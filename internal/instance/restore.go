@@ -114,7 +114,7 @@ func (r Restoring) begin(ctx context.Context, i *Instance) (runs int, err error)
 	}
 	kept, err := audit.ReadHeadFile(filepath.Join(r.Dir, audit.HeadFile))
 	if err != nil {
-		return 0, fmt.Errorf("read %s: %w", audit.HeadFile, err)
+		return 0, problem.New(problem.Conflict, "heads_unreadable", "%s in %s cannot be read (%v). Put a copy of it there, or move it away; then restore.", audit.HeadFile, r.Dir, err)
 	}
 	return i.Desk.Restored(ctx, desk.Terminal(), kept)
 }

@@ -200,6 +200,22 @@ func TestRestore_OfWhatIsNoBackup_ChangesNothing(t *testing.T) {
 	}
 }
 
+func TestRestore_WithHeadsBeyondReading_SaysWhatToDo(t *testing.T) {
+	f := keptFolder(t)
+	heads := filepath.Join(f.dir, audit.HeadFile)
+	f.must(os.WriteFile(heads, []byte("{"), 0o600))
+	if _, err := f.restore(nil); !problem.HasCode(err, "heads_unreadable") {
+		t.Fatalf("restore = %v, want heads_unreadable", err)
+	}
+	f.gone("restoring", "restore.swap")
+	f.must(os.Remove(heads))
+	_, err := f.restore(nil)
+	f.must(err)
+	if got := f.people(); got != 1 {
+		t.Errorf("%d people, want 1", got)
+	}
+}
+
 func edited(f kept) error {
 	testkit.Outsider(f.t, f.backup, "UPDATE audit_entry SET actor = 'somebody' WHERE seq = 0")
 	for _, side := range []string{"-wal", "-shm"} {
