@@ -76,13 +76,12 @@ func gap(n MapNode) int {
 }
 
 func arrowHead(m Map, e MapEdge) string {
-	from, ok := find(m, e.From)
 	to, found := find(m, e.To)
-	if !ok || !found {
+	if _, ok := find(m, e.From); !ok || !found {
 		return ""
 	}
 	if e.Lane == 0 {
-		return fmt.Sprintf("M%d %dl-4 -6h8Z", x(m, from)+nodeW/2, y(to)-gap(to)+2)
+		return fmt.Sprintf("M%d %dl-4 -6h8Z", x(m, to)+nodeW/2, y(to)-gap(to)+2)
 	}
 	switch {
 	case to.Path == "":
