@@ -85,8 +85,7 @@ func open(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		if err := cmd.Wait(); err != nil {
+		if err := end(cmd); err != nil {
 			t.Errorf("the demo ended with %v: %s", err, stderr.String())
 		}
 	})
@@ -102,6 +101,21 @@ func open(t *testing.T) *world {
 		t.Fatalf("the demo did not start: %s", stderr.String())
 	}
 	return w
+}
+
+// end stops the demo as somebody does who does not wait for what is under way:
+// with a second interrupt.
+func end(cmd *exec.Cmd) error {
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		_ = cmd.Process.Signal(os.Interrupt)
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
 }
 
 // lockedBuffer is a buffer that a process writes while a test reads.

@@ -7,6 +7,9 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"countersign/internal/instance"
@@ -99,9 +102,21 @@ func serve(ctx context.Context, e env, i *instance.Instance, listener net.Listen
 	}
 	fmt.Fprintf(e.out, "console on %s\n", base)
 	served := s.Serve(ctx, listener)
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainPatience)
-	defer cancel()
+	drain, stop := draining(ctx, e)
+	defer stop()
 	return errors.Join(served, i.Desk.Stop(drain))
+}
+
+// draining is how long a stopping process waits for calls under way: until its
+// patience ends or somebody asks once more. What is cut off then is unknown
+// until it is settled. Whoever has to wait is told.
+func draining(ctx context.Context, e env) (context.Context, func()) {
+	again, unlisten := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
+	drain, cancel := context.WithTimeout(again, drainPatience)
+	waits := time.AfterFunc(time.Second, func() {
+		fmt.Fprintf(e.err, "stopping: calls under way are waited for, at most %s; Ctrl-C once more cuts them off, and what they did is unknown then\n", drainPatience)
+	})
+	return drain, func() { waits.Stop(); cancel(); unlisten() }
 }
 
 // openFolder opens a data folder for a command. A command that drives runs is
