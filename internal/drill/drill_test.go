@@ -41,6 +41,23 @@ func folder(t *testing.T, address string) (string, instance.Config) {
 	return dir, config
 }
 
+// branches is a workflow with an action in each of two branches.
+const branches = `format: 1
+workflow: both
+version: 1
+steps:
+  - id: both
+    parallel:
+      left:
+        - id: pay
+          action: shop.refund
+          with: {order_id: "1001", amount: 5000, currency: EUR, note: "left"}
+      right:
+        - id: note
+          action: kb.publish
+          with: {page: notes/both, body: "right"}
+`
+
 func TestRun_NothingIsDoubledLostOrRepeated(t *testing.T) {
 	for name, c := range map[string]struct {
 		effects int
@@ -49,11 +66,15 @@ func TestRun_NothingIsDoubledLostOrRepeated(t *testing.T) {
 	}{
 		"refund":          {1, false, []string{"after-effect refund", "before-outcome-commit refund", "after-commit order"}},
 		"restart-service": {1, true, []string{"after-effect restart", "after-sent-commit restart"}},
+		"both":            {2, false, []string{"after-effect both/left/pay", "after-effect both/right/note", "after-sent-commit both/right/note"}},
 		"goodwill":        {1, false, []string{"before-answer-commit details", "after-answer-commit details"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, config := folder(t, "127.0.0.1:1")
+			dir, config := folder(t, "127.0.0.1:1")
+			if err := os.WriteFile(filepath.Join(dir, "workflows", "both.yaml"), []byte(branches), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			r, err := drill.Run(t.Context(), drill.Options{Config: config, Workflow: name, Answers: order, Dir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
