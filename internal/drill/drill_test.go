@@ -70,6 +70,9 @@ func TestRun_NothingIsDoubledLostOrRepeated(t *testing.T) {
 		"goodwill":        {1, false, []string{"before-answer-commit details", "after-answer-commit details"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "goodwill" {
+				t.Skip("short: the workflow with a read, a question and an action")
+			}
 			t.Parallel()
 			dir, config := folder(t, "127.0.0.1:1")
 			if err := os.WriteFile(filepath.Join(dir, "workflows", "both.yaml"), []byte(branches), 0o600); err != nil {
