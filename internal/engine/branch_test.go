@@ -9,6 +9,7 @@ import (
 	"countersign/internal/engine"
 	. "countersign/internal/engine/enginetest"
 	"countersign/internal/id"
+	"countersign/internal/store"
 	"countersign/internal/tools"
 
 	"github.com/google/go-cmp/cmp"
@@ -248,4 +249,24 @@ func TestBranches_ACancelTakesBackBoth(t *testing.T) {
 			t.Errorf("effect of %s is %s", e.Path, e.Status)
 		}
 	}
+}
+
+func TestBranches_AQuestionOfAnotherBranchIsWithdrawnAtTheEnd(t *testing.T) {
+	source := strings.Replace(TwoBranches("write.plain", "write.query"), "- {id: seek, call: docs.read, with: {q: \"r\"}, retry: {max_attempts: 3, base: 10ms, max_delay: 50ms, budget: 1m}}",
+		"- {id: seek, ask: \"What?\", form: {type: object, required: [text], properties: {text: {type: string}}}}", 1)
+	r, run := branched(t, source)
+	run = r.Drive(run.ID)
+	wantStatus(t, run, engine.WaitingApproval)
+	wantWaits(t, run, "approval both/left/write", "input both/right/seek")
+	decideAt(t, r, run, "both/left/write", engine.Rejected)
+	wantStatus(t, r.Drive(run.ID), engine.RunRejected)
+	r.View(func(ctx context.Context, q store.Querier) error {
+		asked, err := r.Engine.Question(ctx, q, Tenant, run.ID, "both/right/seek", 1)
+		if err == nil && asked.Status != engine.QuestionWithdrawn {
+			t.Errorf("the question is %s, want withdrawn", asked.Status)
+		}
+		return err
+	})
+	_, err := r.Engine.Answer(t.Context(), engine.Answer{Tenant: Tenant, Run: run.ID, Path: "both/right/seek", Value: []byte(`{"text":"x"}`)}, Person)
+	wantCode(t, err, "question_closed")
 }
