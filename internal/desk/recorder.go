@@ -14,7 +14,7 @@ type recorder struct{ *Desk }
 
 // opens are the actions that change what waits for people to answer: lists of
 // it look again.
-var opens = map[string]bool{"run.ask": true, "run.answer": true, "run.ask_expired": true, "run.ask_withdrawn": true, "run.cancel": true}
+var opens = map[string]bool{"run.ask": true, "run.answer": true, "run.ask_expired": true, "run.ask_withdrawn": true, "run.cancel": true, "run.migrate": true}
 
 // Record appends one entry. The digest of the request that is sent goes into
 // the entry itself, so that a receipt can show it is the approved one.
