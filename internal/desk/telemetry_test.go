@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -52,6 +53,10 @@ func (w *world) wantLines(page string, lines ...string) {
 
 // A refund with a sensitive note is asked for, approved after a restart and paid. Metrics, traces and logs tell all of it,
 // and neither the value, nor a secret, nor any other parameter.
+// bareAmount is that of the refund, standing alone: its digits come up by chance
+// inside the durations and sizes that are measured.
+var bareAmount = regexp.MustCompile(`(^|[^0-9.e-])12500([^0-9]|$)`)
+
 func TestTelemetry_TellsWhatHappenedAndNoValue(t *testing.T) {
 	t.Parallel()
 	collector, log := collectortest.New(t), &noise{}
@@ -98,10 +103,13 @@ func TestTelemetry_TellsWhatHappenedAndNoValue(t *testing.T) {
 		t.Errorf("the log tells nothing:\n%s", log)
 	}
 	for what, text := range map[string]string{"log": log.String(), "scrape": before, "traces": collector.Bytes()} {
-		for _, private := range []string{canary, "the-shop-token", "12500", "The parcel arrived damaged"} {
+		for _, private := range []string{canary, "the-shop-token", "The parcel arrived damaged"} {
 			if strings.Contains(text, private) {
 				t.Errorf("the %s holds %q", what, private)
 			}
+		}
+		if bareAmount.MatchString(text) {
+			t.Errorf("the %s holds the amount", what)
 		}
 	}
 	if strings.Contains(before, string(run.ID)) || strings.Contains(before, a.ID) {
